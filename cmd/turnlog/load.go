@@ -1,0 +1,193 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// loaded is the effective configuration and where each value came from.
+type loaded struct {
+	Config
+	source   map[string]string // setting key -> "default", "flag --x", "environment X", "file F"
+	warnings []string          // one per unknown environment variable
+}
+
+// textValue is a flag that keeps its text but refuses what its setting cannot
+// read, so that a typing error is told by the flag it was made in.
+type textValue struct {
+	setting setting
+	text    string
+}
+
+func (v *textValue) String() string { return v.text }
+
+func (v *textValue) Type() string { return v.setting.kind() }
+
+func (v *textValue) Set(text string) error {
+	v.text = text
+	return v.setting.assign(&Config{}, text)
+}
+
+// addSettingFlags registers one flag per setting, --config, and the short
+// spelling --redis.
+func addSettingFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.String("config", "", "configuration file (YAML, TOML or JSON)")
+	for _, s := range settings {
+		usage := s.help + " (" + s.unit + ")"
+		flag := flags.VarPF(&textValue{setting: s, text: s.preset}, s.key, "", usage)
+		if s.kind() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		if s.key == "redis.url" {
+			flags.VarPF(flag.Value, "redis", "", "short for --redis.url")
+		}
+	}
+}
+
+// load reads flags, environment and file, in this order of precedence, into
+// one validated Config. Its errors are sentences that name the setting and
+// where the value came from.
+func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
+	result := &loaded{source: make(map[string]string, len(settings))}
+	env := turnlogVariables(environ)
+
+	path, pathSource := env[envPrefix+"CONFIG"], envPrefix+"CONFIG"
+	if flag := flags.Lookup("config"); flag != nil && flag.Changed {
+		path, pathSource = flag.Value.String(), "--config"
+	}
+	file := viper.New()
+	if path != "" {
+		if err := readFile(file, path); err != nil {
+			return nil, fmt.Errorf("%s: %w", pathSource, err)
+		}
+	}
+
+	for _, s := range settings {
+		text, source := s.preset, "default"
+		if file.InConfig(s.key) {
+			scalar, err := fileText(file.Get(s.key))
+			if err != nil {
+				return nil, fmt.Errorf("%s (file %s): %w", s.key, path, err)
+			}
+			text, source = scalar, "file "+path
+		}
+		if value, set := env[s.env()]; set {
+			text, source = value, "environment "+s.env()
+		}
+		if value, name, changed := changedFlag(flags, s); changed {
+			text, source = value, "flag --"+name
+		}
+		if err := s.assign(&result.Config, text); err != nil {
+			if source == "default" {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w (%s)", err, source)
+		}
+		result.source[s.key] = source
+	}
+	result.warnings = unknownVariables(env)
+	return result, nil
+}
+
+// changedFlag finds the setting's flag, or its short spelling, if one was given.
+func changedFlag(flags *pflag.FlagSet, s setting) (text, name string, changed bool) {
+	names := []string{s.key}
+	if s.key == "redis.url" {
+		names = append(names, "redis")
+	}
+	for _, name := range names {
+		if flag := flags.Lookup(name); flag != nil && flag.Changed {
+			return flag.Value.String(), name, true
+		}
+	}
+	return "", "", false
+}
+
+// readFile parses the configuration file and refuses keys it does not know.
+func readFile(file *viper.Viper, path string) error {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".yaml", ".yml", ".toml", ".json":
+	default:
+		return fmt.Errorf("%s: the name of a configuration file ends in .yaml, .yml, .toml or .json", path)
+	}
+	file.SetConfigFile(path)
+	if err := file.ReadInConfig(); err != nil {
+		var pathError *fs.PathError
+		if errors.As(err, &pathError) {
+			return fmt.Errorf("cannot read %s: %w", path, pathError.Err)
+		}
+		return fmt.Errorf("%s is not readable as configuration: %w", path, err)
+	}
+	keys := file.AllKeys()
+	slices.Sort(keys)
+	for _, key := range keys {
+		if !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
+			return fmt.Errorf("%s: unknown setting %q%s", path, key, suggestion(key, settingKeys()))
+		}
+	}
+	return nil
+}
+
+// fileText turns a scalar of the file into text; lists, tables and empty
+// values are refused.
+func fileText(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case bool, int, int64, uint64, float64:
+		return fmt.Sprint(v), nil
+	case nil:
+		return "", errors.New("has no value; write one or remove the line")
+	default:
+		return "", errors.New("wants one value, not a list or a table")
+	}
+}
+
+// turnlogVariables picks the product's variables out of the environment.
+func turnlogVariables(environ []string) map[string]string {
+	found := make(map[string]string)
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, envPrefix) {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// unknownVariables makes a warning for each variable that names no setting.
+func unknownVariables(env map[string]string) []string {
+	known := []string{envPrefix + "CONFIG"}
+	for _, s := range settings {
+		known = append(known, s.env())
+	}
+	var warnings []string
+	for name := range env {
+		if !slices.Contains(known, name) {
+			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and has no effect%s", name, suggestion(name, known)))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// settingKeys lists the names of all settings.
+func settingKeys() []string {
+	keys := make([]string, len(settings))
+	for i, s := range settings {
+		keys[i] = s.key
+	}
+	return keys
+}
+
+// loadCommand is load for a command line, with the process environment.
+func loadCommand(flags *pflag.FlagSet) (*loaded, error) { return load(flags, os.Environ()) }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRootCommand builds the whole command line.
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "turnlog",
+		Short:         "Chat turns that survive their connection",
+		Long:          "Turnlog keeps an agent's chat turn running when its WebSocket goes away and lets\nany client, on any node, pick it up exactly where it stopped.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(explainFlag)
+	root.AddCommand(newServeCommand(), newChatCommand(), newKeysCommand(), newConfigCommand(), newBenchCommand(), newVersionCommand())
+	return root
+}
+
+// unknownFlag finds the mistyped name in pflag's error.
+var unknownFlag = regexp.MustCompile(`^unknown flag: --([^\s=]+)`)
+
+// explainFlag adds the nearest known flag to an unknown one.
+func explainFlag(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	text := err.Error()
+	if found := unknownFlag.FindStringSubmatch(text); found != nil {
+		var known []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+		text = "unknown flag --" + found[1] + suggestion("--"+found[1], known)
+	}
+	return fmt.Errorf("%s (see %s --help)", text, cmd.CommandPath())
+}

@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+)
+
+// Options are the parts of a node that the handler serves.
+type Options struct {
+	// WebSocket serves /ws. Required.
+	WebSocket http.Handler
+
+	// Ready tells why the node should get no new connections, nil when it may.
+	// It must not block. Required.
+	Ready func() error
+}
+
+// New builds the node's HTTP handler.
+func New(options Options) (http.Handler, error) {
+	if options.WebSocket == nil {
+		return nil, errors.New("httpapi: Options.WebSocket is required")
+	}
+	if options.Ready == nil {
+		return nil, errors.New("httpapi: Options.Ready is required")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /ws", options.WebSocket)
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, options.Ready) })
+	mux.HandleFunc("GET /{$}", index)
+	return mux, nil
+}
+
+// healthz answers as long as the process serves HTTP at all.
+func healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
+
+// readyz answers 503 with the reason while load balancers should look elsewhere.
+func readyz(w http.ResponseWriter, ready func() error) {
+	if err := ready(); err != nil {
+		w.Header().Set("Retry-After", "5")
+		plain(w, http.StatusServiceUnavailable, err.Error()+"\n")
+		return
+	}
+	plain(w, http.StatusOK, "ready\n")
+}
+
+const indexText = `Turnlog: chat turns that survive their connection.
+
+/ws       the WebSocket endpoint (docs/protocol.md)
+/healthz  the process lives
+/readyz   the node takes connections
+
+Try it from a terminal:  turnlog chat
+`
+
+func index(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, indexText) }
+
+// plain writes a text answer that nobody caches.
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // the client went away; nobody is left to tell
+}
