@@ -74,7 +74,7 @@ func (t *Transcript) Leftovers(outcome eventlog.Outcome) []eventlog.Entry {
 			loose = append(loose, c)
 		}
 	}
-	if len(t.text) > 0 || len(loose) > 0 {
+	if !t.text.Empty() || len(loose) > 0 {
 		out = append(out, t.partial(outcome, loose))
 	}
 	for _, c := range loose {
@@ -103,7 +103,7 @@ func (t *Transcript) partial(outcome eventlog.Outcome, loose []call) eventlog.En
 		Partial   bool             `json:"partial"`
 		Outcome   eventlog.Outcome `json:"outcome"`
 		Truncated bool             `json:"truncated,omitempty"`
-	}{Type: "message", Role: "assistant", Content: string(t.text), Partial: true, Outcome: outcome, Truncated: t.truncated}
+	}{Type: "message", Role: "assistant", Content: t.text.String(), Partial: true, Outcome: outcome, Truncated: t.text.Cut()}
 	for _, c := range loose {
 		args := c.args
 		if args == "" {

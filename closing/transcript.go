@@ -2,7 +2,7 @@ package closing
 
 import (
 	"encoding/json"
-	"unicode/utf8"
+	"math"
 
 	"turnlog/eventlog"
 	"turnlog/frame"
@@ -11,14 +11,11 @@ import (
 // MaxCalls bounds the unanswered tool calls that a Transcript remembers.
 const MaxCalls = 256
 
-// Transcript is what a turn has said and not yet settled. The zero value
-// has no limit on text; NewTranscript sets one.
+// Transcript is what a turn has said and not yet settled.
 type Transcript struct {
-	limit     int
-	text      []byte
-	truncated bool
-	calls     []call
-	stopped   bool // generation_stopped is logged
+	text    frame.Text
+	calls   []call
+	stopped bool // generation_stopped is logged
 }
 
 // call is a tool call without a result.
@@ -28,8 +25,13 @@ type call struct {
 }
 
 // NewTranscript returns an empty Transcript that keeps at most limit bytes of
-// text (0 = all of it); half of limits.frame_bytes is meant.
-func NewTranscript(limit int) *Transcript { return &Transcript{limit: limit} }
+// text as they count in JSON (0 = all of it); half of limits.frame_bytes is meant.
+func NewTranscript(limit int) *Transcript {
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	return &Transcript{text: frame.Text{Limit: limit}}
+}
 
 // AddStored adds frames as the log holds them, oldest first.
 func (t *Transcript) AddStored(frames []eventlog.StoredFrame) {
@@ -64,22 +66,9 @@ func (t *Transcript) chunk(b []byte) {
 	if kind, ok := frame.String(b, "content_type"); ok && kind != "" && kind != "text" {
 		return
 	}
-	if s, ok := frame.String(b, "content"); ok && s != "" && !t.truncated {
-		t.text = append(t.text, s...)
-		t.cut()
+	if s, ok := frame.String(b, "content"); ok {
+		t.text.Add(s)
 	}
-}
-
-// cut shortens the text to the limit, between two characters.
-func (t *Transcript) cut() {
-	if t.limit <= 0 || len(t.text) <= t.limit {
-		return
-	}
-	n := t.limit
-	for n > 0 && !utf8.RuneStart(t.text[n]) {
-		n--
-	}
-	t.text, t.truncated = t.text[:n], true
 }
 
 func (t *Transcript) message(b []byte) {
@@ -101,7 +90,7 @@ func (t *Transcript) message(b []byte) {
 	case "tool":
 		t.settle(m.ToolCallID)
 	case "", "assistant":
-		t.text, t.truncated = t.text[:0], false
+		t.text = frame.Text{Limit: t.text.Limit}
 		for _, c := range m.ToolCalls {
 			name := c.Name
 			if name == "" {
