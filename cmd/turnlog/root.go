@@ -17,13 +17,25 @@ func newRootCommand() *cobra.Command {
 		Long:          "Turnlog keeps an agent's chat turn running when its WebSocket goes away and lets\nany client, on any node, pick it up exactly where it stopped.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(explainFlag)
 	root.AddCommand(newServeCommand(), newChatCommand(), newKeysCommand(), newConfigCommand(), newBenchCommand(), newVersionCommand())
 	return root
+}
+
+// knownCommand refuses words that are no command, naming the nearest one.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, command := range cmd.Commands() {
+		known = append(known, command.Name())
+	}
+	return fmt.Errorf("unknown command %q%s (see %s --help)", args[0], suggestion(args[0], known), cmd.CommandPath())
 }
 
 // unknownFlag finds the mistyped name in pflag's error.
