@@ -1,0 +1,92 @@
+package eventlog
+
+import (
+	"strconv"
+	"time"
+)
+
+// flight is the one call of a turn that is on its way. Its slices are reused.
+type flight struct {
+	entries []Entry
+	bytes   int
+	ops     turnOps
+	forced  int64
+	confirm bool // the state is to be compared and the master to be confirmed
+
+	head     [11]any // arguments that stay
+	args     []any
+	expected int64
+	count    int
+	sentAt   time.Time
+
+	source   bool // send the script's source: the server does not know it
+	tries    int
+	failedAt time.Time // first failure of this call
+	retryAt  time.Time
+}
+
+// frameArg makes an entry's frame an argument without a copy and without an
+// allocation per frame: a pointer fits into an interface, a []byte does not.
+type frameArg Entry
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (f *frameArg) MarshalBinary() ([]byte, error) { return f.Frame, nil }
+
+func (f *flight) init(w *Writer, stateKey string) {
+	opt := &w.log.opt
+	f.head = [...]any{
+		"evalsha", appendScript.sha, 1, stateKey,
+		w.fence.TurnID, strconv.Itoa(w.fence.Attempt), w.fence.Owner, opt.ReplayMaxFrames, opt.ReplayMaxBytes, &f.expected, &f.count,
+	}
+}
+
+func (f *flight) reset() {
+	clear(f.entries)
+	f.entries = f.entries[:0]
+	f.bytes, f.ops, f.confirm, f.source, f.tries, f.failedAt = 0, turnOps{}, false, false, 0, time.Time{}
+}
+
+// build writes the call's arguments into the reused slice; see lua/append.lua.
+// Everything is passed as a pointer, so nothing is boxed per frame.
+func (f *flight) build(w *Writer) {
+	f.expected, f.count = w.appended, len(f.entries)
+	a := append(f.args[:0], f.head[:]...)
+	for i := range f.entries {
+		e := &f.entries[i]
+		a = append(a, &e.Type, (*frameArg)(e))
+	}
+	f.args = f.buildOps(a)
+}
+
+// call returns the arguments, with the script's source if the server lacks it.
+func (f *flight) call() []any {
+	if f.source {
+		f.args[0], f.args[1], f.source = "eval", appendScript.source, false
+	} else {
+		f.args[0], f.args[1] = f.head[0], f.head[1]
+	}
+	return f.args
+}
+
+// buildOps adds what is rare: requests opened and closed, the checkpoint, consumed inputs.
+func (f *flight) buildOps(a []any) []any {
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.Closes != "" {
+			a = append(a, "c", &e.Closes)
+		}
+		if r := e.Opens; r != nil {
+			a = append(a, "o", i+1, &r.ID, &r.Kind, &r.Name, r.Timeout.Milliseconds(), &r.Prefer)
+		}
+	}
+	if f.ops.hasCheckpoint {
+		a = append(a, "p", f.ops.checkpoint)
+	}
+	if f.ops.consumed > 0 {
+		a = append(a, "i", f.ops.consumed)
+	}
+	if f.confirm {
+		a = append(a, "m")
+	}
+	return a
+}

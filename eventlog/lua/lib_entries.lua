@@ -1,0 +1,79 @@
+-- Entries of the log: what append and rebuild share. st is the reply to
+-- HMGET state turn_id attempt owner status closing appended last_seq pos byte_base ordinal epoch remote ...;
+-- replay.max_frames and replay.max_bytes are ARGV[4] and ARGV[5].
+
+-- trim_bytes cuts the log to max bytes, keeping the newest frame. It returns the new byte_base: a
+-- position not above the first byte of the oldest held frame. Logs of a megabyte and more are cut a
+-- little further, so that not every append has to cut.
+local function trim_bytes(log, pos, last, max)
+  local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+  local base = tonumber(oldest[2][6]) - #oldest[2][8]
+  if pos - base <= max then return base end
+  if max >= 1048576 then max = max - math.floor(max / 16) end
+  local low, high = tonumber(string.match(oldest[1], '^%d+')), last
+  while low < high do -- the first frame behind which no more than max bytes follow, itself included
+    local mid = math.floor((low + high) / 2)
+    local fields = redis.call('XRANGE', log, mid, '+', 'COUNT', 1)[1][2]
+    if pos - tonumber(fields[6]) + #fields[8] <= max then high = mid else low = mid + 1 end
+  end
+  redis.call('XTRIM', log, 'MINID', low)
+  local first = redis.call('XRANGE', log, low, low)[1][2]
+  return tonumber(first[6]) - #first[8]
+end
+
+-- write_entries writes n frames found in ARGV from index at on, behind number seq. It returns nil, or
+-- the reply of a call that wrote nothing.
+local function write_entries(st, seq, n, at)
+  local base = string.sub(KEYS[1], 1, -6) -- T: with its colon
+  local log = base .. 'log'
+  local pos = tonumber(st[8]) or 0
+  local turn = st[10]
+  local messages
+  for i = at, at + 2 * n - 2, 2 do
+    if ARGV[i] == 'message' then messages = base .. 'messages' break end
+  end
+  if messages then
+    local top = redis.call('XREVRANGE', messages, '+', '-', 'COUNT', 1)[1]
+    if top and tonumber(string.match(top[1], '^%d+')) > seq then return {'broken', 'messages'} end
+  end
+  local keep = tonumber(ARGV[4]) >= 200 and '~' or '='
+  local first, last = seq + 1, seq + n
+  local newest_message
+  for i = at, at + 2 * n - 2, 2 do
+    local frame = ARGV[i + 1]
+    pos = pos + #frame
+    seq = seq + 1
+    local reply
+    if seq == last then -- the last one also trims by count
+      reply = redis.pcall('XADD', log, 'MAXLEN', keep, ARGV[4], seq, 'turn', turn, 'type', ARGV[i], 'pos', pos, 'frame', frame)
+    else
+      reply = redis.pcall('XADD', log, seq, 'turn', turn, 'type', ARGV[i], 'pos', pos, 'frame', frame)
+    end
+    if seq == first and type(reply) == 'table' and reply.err then
+      if string.find(reply.err, 'equal or smaller', 1, true) then return {'broken', 'log'} end
+      return reply
+    end
+    if messages and ARGV[i] == 'message' then
+      redis.call('XADD', messages, seq, 'turn_id', st[1], 'epoch', st[11], 'frame', frame)
+      newest_message = seq
+    end
+  end
+  local byte_base = tonumber(st[9]) or 0
+  if pos - byte_base > tonumber(ARGV[5]) then
+    byte_base = trim_bytes(log, pos, seq, tonumber(ARGV[5]))
+  end
+  local now = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'last_seq', seq, 'pos', pos, 'appended', tonumber(st[6] or 0) + n, 'byte_base', byte_base,
+    'last_append_at', now[1] .. string.sub('00000' .. now[2], -6, -4))
+  if newest_message then redis.call('HSET', KEYS[1], 'last_message_seq', newest_message) end
+  if st[12] == '1' then
+    local out = {'1 ' .. st[11] .. ' ' .. turn .. ' ' .. st[2] .. ' ' .. string.format('%.0f', first) .. ' ' .. st[1] .. ' ' .. n .. '\n'}
+    for i = at, at + 2 * n - 2, 2 do
+      out[#out + 1] = #ARGV[i] .. ' ' .. #ARGV[i + 1] .. '\n'
+      out[#out + 1] = ARGV[i]
+      out[#out + 1] = ARGV[i + 1]
+    end
+    redis.call('PUBLISH', base .. 'live', table.concat(out))
+  end
+  return nil
+end
