@@ -25,7 +25,7 @@ func checkRedisURL(text string) error {
 		return fmt.Errorf("redis.url: %q is not a known scheme; use redis://, rediss:// (TLS) or unix://", scheme)
 	}
 	if _, err := redis.ParseURL(text); err != nil {
-		return fmt.Errorf("redis.url: %s is not usable: %s; write it like redis://user:password@host:6379/0", maskURL(text), withoutURL(err))
+		return fmt.Errorf("redis.url: %s is not usable: %w; write it like redis://user:password@host:6379/0", maskURL(text), withoutURL(err))
 	}
 	return nil
 }
@@ -59,6 +59,19 @@ func maskURL(text string) string {
 		return "***@" + tail
 	}
 	return text
+}
+
+// withoutPassword drops the password of a URL and keeps the rest.
+func withoutPassword(text string) string {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.User == nil {
+		return text
+	}
+	parsed.User = url.User(parsed.User.Username())
+	if parsed.User.Username() == "" {
+		parsed.User = nil
+	}
+	return parsed.String()
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {

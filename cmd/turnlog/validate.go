@@ -73,7 +73,7 @@ func (c *Config) rangeRules() []rule {
 		atLeast("replay.retention", c.Replay.Retention, time.Second),
 		atLeast("history.retention", c.History.Retention, time.Second),
 		{c.Disconnect.Grace <= 0, fmt.Sprintf("disconnect.grace: %s is no grace; use a positive duration, or disconnect.policy cancel to end turns at once", shortDuration(c.Disconnect.Grace))},
-		atLeast("disconnect.reconnect_window", c.Disconnect.ReconnectWindow, 0),
+		atLeast("disconnect.reconnect_window", c.Disconnect.ReconnectWindow, 100*time.Millisecond),
 		atLeast("turn.max_duration", c.Turn.MaxDuration, 0),
 		atLeast("turn.stall_after", c.Turn.StallAfter, 0),
 		atLeast("turn.stop_timeout", c.Turn.StopTimeout, 100*time.Millisecond),
