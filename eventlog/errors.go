@@ -19,6 +19,8 @@ var (
 	ErrDeleted = errors.New("the thread was deleted")
 	// ErrFormat: the keys in this Redis belong to another format or partition count.
 	ErrFormat = errors.New("the data in this redis has another format")
+	// ErrPolicyConflict: cancel was asked for where the thread or its kind says preserve.
+	ErrPolicyConflict = errors.New("policy conflict: the thread is to be preserved")
 	// ErrBadID: an id is empty, too long or not valid UTF-8.
 	ErrBadID = errors.New("invalid id")
 )

@@ -85,6 +85,10 @@ type Submission struct {
 
 	MaxDuration time.Duration `json:"max_duration,omitempty"` // 0 = off
 	StallAfter  time.Duration `json:"stall_after,omitempty"`  // 0 = off
+
+	// Attempts is how many attempts the turn may have when its owner is lost;
+	// 0 or 1: it is not restarted.
+	Attempts int `json:"attempts,omitempty"`
 }
 
 // Entry is one frame on its way into the log.

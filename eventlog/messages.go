@@ -1,0 +1,45 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// Message is one persisted row of a thread's history.
+type Message struct {
+	Seq    int64 // chat_seq of the frame that carried it
+	Epoch  string
+	TurnID string
+	Row    json.RawMessage
+}
+
+// Messages returns the newest rows before number before (0 = the newest of
+// all), at most limit, oldest first.
+func (l *Log) Messages(ctx context.Context, t Thread, before int64, limit int) ([]Message, error) {
+	k, err := l.keys(t)
+	if err != nil {
+		return nil, err
+	}
+	end := "+"
+	if before > 0 {
+		end = strconv.FormatInt(before-1, 10)
+	}
+	if limit <= 0 {
+		limit = 100
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
+	defer cancel()
+	rows, err := l.rdb.XRevRangeN(ctx, k.messages(), end, "-", int64(limit)).Result()
+	if err != nil {
+		return nil, l.mapError(ctx, "read messages", err)
+	}
+	out := make([]Message, 0, len(rows))
+	for _, m := range rows {
+		text := func(name string) string { s, _ := m.Values[name].(string); return s }
+		out = append(out, Message{Seq: seqOf(m.ID), Epoch: text("epoch"), TurnID: text("turn_id"), Row: json.RawMessage(text("frame"))})
+	}
+	slices.Reverse(out)
+	return out, nil
+}
