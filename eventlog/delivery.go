@@ -1,0 +1,73 @@
+package eventlog
+
+import (
+	"sync"
+
+	"turnlog/frame"
+)
+
+// Delivery is what a viewer gets from one call of Next, to be sent in this
+// order: the header (with its unnumbered requests), the frames, then whatever
+// the retargeted requests need.
+type Delivery struct {
+	// Header restarts the position: frames before it and after it need not be
+	// contiguous. Nil for most deliveries.
+	Header *Header
+
+	// Frames are contiguous and follow what was delivered before. The slice is
+	// valid until the viewer's next call of Next; the frames stay valid.
+	Frames []*Delivered
+
+	// Retarget lists open tool calls whose target left: a viewer that fits may claim them.
+	Retarget []string
+}
+
+// Empty reports that there was nothing to deliver: wait for the wake-up.
+func (d Delivery) Empty() bool {
+	return d.Header == nil && len(d.Frames) == 0 && len(d.Retarget) == 0
+}
+
+// Delivered is one frame as viewers get it. It is shared by all viewers of
+// the node and must not be modified.
+type Delivered struct {
+	Seq    int64
+	Epoch  string
+	TurnID string
+	Type   string
+	JSON   []byte // with thread_id, turn_id and chat_seq
+
+	packOnce sync.Once
+	packed   []byte
+}
+
+// Msgpack returns the MessagePack form that enc makes of the JSON, computed by
+// the first caller and shared by all. Safe for concurrent use.
+func (d *Delivered) Msgpack(enc func([]byte) []byte) []byte {
+	d.packOnce.Do(func() { d.packed = enc(d.JSON) })
+	return d.packed
+}
+
+// stampOverhead is room for the three stamped keys and their punctuation.
+const stampOverhead = 80
+
+// encode turns a run of frames into what viewers get, in three allocations
+// whatever their number. turnOf names the turn of the i-th frame.
+func encode(threadID, epoch string, first int64, entries []Entry, turnOf func(i int) string) []*Delivered {
+	size := 0
+	for i := range entries {
+		size += len(entries[i].Frame) + stampOverhead + 2*len(threadID) + len(turnOf(i))
+	}
+	buf := make([]byte, 0, size)
+	frames := make([]Delivered, len(entries))
+	out := make([]*Delivered, len(entries))
+	for i := range entries {
+		from := len(buf)
+		turnID := turnOf(i)
+		buf = frame.Splice(buf, entries[i].Frame, threadID, turnID, first+int64(i))
+		d := &frames[i]
+		d.Seq, d.Epoch, d.TurnID, d.Type = first+int64(i), epoch, turnID, entries[i].Type
+		d.JSON = buf[from:len(buf):len(buf)]
+		out[i] = d
+	}
+	return out
+}
