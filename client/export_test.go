@@ -1,0 +1,46 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Socket is the connection seam for tests without a network.
+type Socket = socket
+
+// WithDial makes connections with dial.
+func WithDial(o Options, dial func(context.Context) (Socket, error)) Options {
+	o.dial = func(ctx context.Context, _ string, _ Options, _ string) (socket, error) { return dial(ctx) }
+	return o
+}
+
+// WaitAfterClose is the wait of a healthy client after a close code.
+func WaitAfterClose(code int) (time.Duration, error) {
+	why := classify(closeError{code: code})
+	if why.fatal {
+		return 0, why.final()
+	}
+	return newBackoff(10 * time.Second).next(why), nil
+}
+
+// Decode is the frame decoder.
+func Decode(b []byte) ([]Frame, error) {
+	all, err := decode(b)
+	frames := make([]Frame, 0, len(all))
+	for _, in := range all {
+		frames = append(frames, in.Frame)
+	}
+	return frames, err
+}
+
+// Feed runs a thread's state machine over frames and reports the delivered numbers.
+func Feed(frames []Frame) (delivered []int64) {
+	t := newThread("t")
+	for _, f := range frames {
+		if t.frame(f, 1) == deliver && f.Seq > 0 {
+			delivered = append(delivered, f.Seq)
+		}
+		t.syncing = false
+	}
+	return delivered
+}
