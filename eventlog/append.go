@@ -55,7 +55,7 @@ func (f *flight) build(w *Writer) {
 		e := &f.entries[i]
 		a = append(a, &e.Type, (*frameArg)(e))
 	}
-	f.args = f.buildOps(a)
+	f.args = appendOps(a, f.entries, f.ops, f.confirm)
 }
 
 // call returns the arguments, with the script's source if the server lacks it.
@@ -68,25 +68,25 @@ func (f *flight) call() []any {
 	return f.args
 }
 
-// buildOps adds what is rare: requests opened and closed, the checkpoint, consumed inputs.
-func (f *flight) buildOps(a []any) []any {
-	for i := range f.entries {
-		e := &f.entries[i]
+// appendOps adds what is rare: requests opened and closed, the checkpoint, consumed inputs.
+func appendOps(args []any, entries []Entry, ops turnOps, confirm bool) []any {
+	for i := range entries {
+		e := &entries[i]
 		if e.Closes != "" {
-			a = append(a, "c", &e.Closes)
+			args = append(args, "c", e.Closes)
 		}
 		if r := e.Opens; r != nil {
-			a = append(a, "o", i+1, &r.ID, &r.Kind, &r.Name, r.Timeout.Milliseconds(), &r.Prefer)
+			args = append(args, "o", i+1, r.ID, r.Kind, r.Name, r.Timeout.Milliseconds(), r.Prefer)
 		}
 	}
-	if f.ops.hasCheckpoint {
-		a = append(a, "p", f.ops.checkpoint)
+	if ops.hasCheckpoint {
+		args = append(args, "p", ops.checkpoint)
 	}
-	if f.ops.consumed > 0 {
-		a = append(a, "i", f.ops.consumed)
+	if ops.consumed > 0 {
+		args = append(args, "i", ops.consumed)
 	}
-	if f.confirm {
-		a = append(a, "m")
+	if confirm {
+		args = append(args, "m")
 	}
-	return a
+	return args
 }

@@ -27,6 +27,9 @@ type committer struct {
 	closed chan struct{}
 	once   sync.Once
 	wait   sync.WaitGroup
+
+	mu       sync.Mutex
+	finished []finishedTurn // oldest first
 }
 
 // newCommitter starts the lanes; close stops them.

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -169,11 +168,11 @@ func (l *lane) send() {
 	_, err := pipe.Exec(ctx)
 	failed := false
 	for i, w := range l.batch {
-		reply, cmdErr := l.cmds[i].Result()
-		if cmdErr == nil && reply == nil {
+		got, cmdErr := l.cmds[i].Result()
+		if cmdErr == nil && got == nil {
 			cmdErr = err // never read
 		}
-		l.digest(ctx, w, reply, cmdErr)
+		l.digest(w, got, cmdErr)
 		failed = failed || cmdErr != nil && isUncertain(cmdErr)
 	}
 	clear(l.cmds)
@@ -188,16 +187,19 @@ func (l *lane) send() {
 }
 
 // digest acts on the reply to one writer's call.
-func (l *lane) digest(ctx context.Context, w *Writer, reply any, err error) {
+func (l *lane) digest(w *Writer, got any, err error) {
 	if err != nil {
 		l.failed(w, err)
 		return
 	}
-	if seq, ok := reply.(int64); ok {
+	if seq, ok := got.(int64); ok {
 		l.finish(w, seq)
 		return
 	}
-	if err := l.settle(ctx, w, reply); err != nil {
+	list, _ := got.([]any)
+	ctx, cancel := l.c.timeout()
+	defer cancel()
+	if err := l.settle(ctx, w, list); err != nil {
 		l.failed(w, err)
 	}
 }

@@ -10,36 +10,31 @@ const (
 // tail is a bounded ring of a turn's newest frames in the log. It grows with the
 // turn, so short turns cost little. It always keeps the newest frame.
 type tail struct {
-	ring  []tailEntry
+	ring  []Entry
 	start int
 	count int
 	bytes int
 }
 
-type tailEntry struct {
-	seq int64
-	Entry
-}
-
 // push adds a frame and drops the oldest ones beyond the bounds.
-func (t *tail) push(seq int64, e Entry) {
+func (t *tail) push(e Entry) {
 	if t.count == len(t.ring) && t.count < tailFrames {
 		t.grow()
 	}
 	for t.count > 0 && (t.count == tailFrames || t.bytes+len(e.Frame) > tailBytes) {
 		old := &t.ring[t.start]
 		t.bytes -= len(old.Frame)
-		*old = tailEntry{}
+		*old = Entry{}
 		t.start = (t.start + 1) % len(t.ring)
 		t.count--
 	}
-	t.ring[(t.start+t.count)%len(t.ring)] = tailEntry{seq: seq, Entry: e}
+	t.ring[(t.start+t.count)%len(t.ring)] = e
 	t.count++
 	t.bytes += len(e.Frame)
 }
 
 func (t *tail) grow() {
-	bigger := make([]tailEntry, min(max(16, 2*len(t.ring)), tailFrames))
+	bigger := make([]Entry, min(max(16, 2*len(t.ring)), tailFrames))
 	for i := range t.count {
 		bigger[i] = t.ring[(t.start+i)%len(t.ring)]
 	}
@@ -51,14 +46,7 @@ func (t *tail) newest(n int64) []Entry {
 	n = min(n, int64(t.count))
 	entries := make([]Entry, 0, n)
 	for i := t.count - int(n); i < t.count; i++ {
-		entries = append(entries, t.ring[(t.start+i)%len(t.ring)].Entry)
+		entries = append(entries, t.ring[(t.start+i)%len(t.ring)])
 	}
 	return entries
-}
-
-// renumber gives the entries, the newest being last, the numbers that end at last.
-func (t *tail) renumber(last int64) {
-	for i := range t.count {
-		t.ring[(t.start+i)%len(t.ring)].seq = last - int64(t.count-1-i)
-	}
 }

@@ -22,6 +22,9 @@ func isUncertain(err error) bool {
 
 // isTransient tells that the same call may succeed later: no reply, or one that passes.
 func isTransient(err error) bool {
+	if errors.Is(err, ErrOutOfMemory) {
+		return true
+	}
 	if isUncertain(err) {
 		return !errors.Is(err, redis.ErrClosed)
 	}
@@ -38,7 +41,7 @@ func isNoScript(err error) bool {
 }
 
 func isOutOfMemory(err error) bool {
-	return !isUncertain(err) && strings.HasPrefix(err.Error(), "OOM")
+	return errors.Is(err, ErrOutOfMemory) || redis.HasErrorPrefix(err, "OOM")
 }
 
 // givenUp is the error of a call whose outage budget is spent.

@@ -60,6 +60,7 @@ type Writer struct {
 	done      int64 // emitted frames that are in the log
 	forced    int64 // calls asked for by Checkpoint and Consumed
 	settled   int64 // of those, made
+	consumed  int64
 	finishing bool
 	err       error
 	changed   chan struct{} // closed at the next change somebody waits for
@@ -72,8 +73,9 @@ type Writer struct {
 	ordinal   int64
 	appended  int64 // frames of this attempt in the log, as this writer knows
 	tail      tail
-	open      map[string]OpenRequest
-	kept      turnOps // last checkpoint and consumed input, for a rebuild
+	open      map[string]pinned // by request id
+	nextEpoch string            // of a rebuild whose reply is awaited
+	kept      turnOps           // last checkpoint and consumed input, for a rebuild
 }
 
 // turnOps are the changes that are not frames and travel with an append.
@@ -167,6 +169,7 @@ func (w *Writer) addOps(ops turnOps) {
 		return
 	}
 	w.ops.merge(ops)
+	w.consumed = max(w.consumed, ops.consumed)
 	w.forced++
 	w.scheduleLocked()
 }
@@ -192,6 +195,7 @@ func (w *Writer) check() {
 		return
 	}
 	w.checking = true
+	w.forced++
 	w.scheduleLocked()
 }
 

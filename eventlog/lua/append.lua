@@ -1,4 +1,4 @@
--- use: keys entries
+-- use: entries ops
 -- append: the owner writes frames of its running turn.
 --
 -- KEYS[1]  the thread's state
@@ -19,17 +19,8 @@
 --
 -- Invariants: nothing is written unless fence and count hold. The first write is one that Redis refuses
 -- when memory is full; no later write fails. last_seq, pos and appended move with the frames, in one step.
-local st = redis.call('HMGET', KEYS[1], 'turn_id', 'attempt', 'owner', 'status', 'closing', 'appended',
-  'last_seq', 'pos', 'byte_base', 'ordinal', 'epoch', 'remote', 'outcome', 'deleted')
-if st[1] ~= ARGV[1] or st[2] ~= ARGV[2] or st[3] ~= ARGV[3] or st[4] ~= 'running' or (st[5] and st[5] ~= '') then
-  local outcome = ''
-  if st[14] then
-    outcome = 'deleted'
-  elseif st[1] == ARGV[1] and st[2] == ARGV[2] then
-    if st[4] == 'running' and st[5] and st[5] ~= '' then outcome = 'superseded' else outcome = st[13] or '' end
-  end
-  return {'fenced', outcome, st[10] or ''}
-end
+local st = fenced_state()
+if st[1] == 'fenced' then return st end
 local n = tonumber(ARGV[7])
 local appended, expected = tonumber(st[6]) or 0, tonumber(ARGV[6])
 local seq = tonumber(st[7])

@@ -1,6 +1,29 @@
--- Entries of the log: what append and rebuild share. st is the reply to
--- HMGET state turn_id attempt owner status closing appended last_seq pos byte_base ordinal epoch remote ...;
--- replay.max_frames and replay.max_bytes are ARGV[4] and ARGV[5].
+-- What append and rebuild share. ARGV[1..5] are turn_id, attempt, owner, replay.max_frames, replay.max_bytes.
+
+-- fenced_state checks the owner's right to write. It returns the state's fields, or the reply
+-- {'fenced', outcome, ordinal}: turn ids are never 'fenced'.
+local function fenced_state()
+  local st = redis.call('HMGET', KEYS[1], 'turn_id', 'attempt', 'owner', 'status', 'closing', 'appended',
+    'last_seq', 'pos', 'byte_base', 'ordinal', 'epoch', 'remote', 'outcome', 'deleted')
+  local closing = st[5] and st[5] ~= ''
+  if st[1] == ARGV[1] and st[2] == ARGV[2] and st[3] == ARGV[3] and st[4] == 'running' and not closing then return st end
+  local outcome = ''
+  if st[14] then
+    outcome = 'deleted'
+  elseif st[1] == ARGV[1] and st[2] == ARGV[2] then
+    outcome = st[13] or ''
+    if st[4] == 'running' and closing then -- '!<outcome>', or the superseding turn's id
+      outcome = string.match(st[5], '^!(.+)$') or 'superseded'
+    end
+  end
+  return {'fenced', outcome, st[10] or ''}
+end
+
+-- top_seq is the newest number of a stream, 0 when it holds nothing.
+local function top_seq(stream)
+  local top = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+  return top and tonumber(string.match(top[1], '^%d+')) or 0
+end
 
 -- trim_bytes cuts the log to max bytes, keeping the newest frame. It returns the new byte_base: a
 -- position not above the first byte of the oldest held frame. Logs of a megabyte and more are cut a
@@ -17,7 +40,7 @@ local function trim_bytes(log, pos, last, max)
     if pos - tonumber(fields[6]) + #fields[8] <= max then high = mid else low = mid + 1 end
   end
   redis.call('XTRIM', log, 'MINID', low)
-  local first = redis.call('XRANGE', log, low, low)[1][2]
+  local first = redis.call('XRANGE', log, low, '+', 'COUNT', 1)[1][2]
   return tonumber(first[6]) - #first[8]
 end
 
@@ -32,10 +55,7 @@ local function write_entries(st, seq, n, at)
   for i = at, at + 2 * n - 2, 2 do
     if ARGV[i] == 'message' then messages = base .. 'messages' break end
   end
-  if messages then
-    local top = redis.call('XREVRANGE', messages, '+', '-', 'COUNT', 1)[1]
-    if top and tonumber(string.match(top[1], '^%d+')) > seq then return {'broken', 'messages'} end
-  end
+  if messages and top_seq(messages) > seq then return {'broken', 'messages'} end
   local keep = tonumber(ARGV[4]) >= 200 and '~' or '='
   local first, last = seq + 1, seq + n
   local newest_message
