@@ -92,6 +92,7 @@ func newRedisClient(c RedisConfig) (*redis.Client, error) {
 	options.ClientName = "turnlog"
 	options.PoolSize = c.PoolSize
 	options.MaxRetries = -1
+	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true
 	options.DialTimeout = c.CommandTimeout
 	options.ReadTimeout = c.CommandTimeout
@@ -106,7 +107,7 @@ func awaitRedis(ctx context.Context, rdb redis.UniversalClient, c RedisConfig, l
 	deadline := time.Now().Add(c.StartTimeout)
 	nextReport := time.Now()
 	for {
-		err := rdb.Ping(ctx).Err()
+		err := pingWithin(ctx, rdb, min(c.CommandTimeout, max(time.Until(deadline), pause)))
 		if err == nil {
 			return nil
 		}
@@ -118,8 +119,12 @@ func awaitRedis(ctx context.Context, rdb redis.UniversalClient, c RedisConfig, l
 		}
 		left := time.Until(deadline)
 		if left <= 0 {
-			return fmt.Errorf("redis at %s did not answer within redis.start_timeout %s (%w); start it, correct redis.url, or leave redis.url empty for the embedded one",
-				maskURL(c.URL), shortDuration(c.StartTimeout), err)
+			hint := ""
+			if strings.HasPrefix(c.URL, "rediss://") && errors.Is(err, context.DeadlineExceeded) {
+				hint = " (does it speak TLS? if not, use redis://)"
+			}
+			return fmt.Errorf("redis at %s did not answer within redis.start_timeout %s (%w); start it, correct redis.url%s, or leave redis.url empty for the embedded one",
+				maskURL(c.URL), shortDuration(c.StartTimeout), err, hint)
 		}
 		if now := time.Now(); !now.Before(nextReport) {
 			logger.Warn("waiting for redis", "url", maskURL(c.URL), "giving_up_in", left.Round(time.Second), "error", err)
@@ -133,6 +138,13 @@ func awaitRedis(ctx context.Context, rdb redis.UniversalClient, c RedisConfig, l
 	}
 }
 
+// pingWithin is a PING with a deadline of its own.
+func pingWithin(ctx context.Context, rdb redis.UniversalClient, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return rdb.Ping(ctx).Err()
+}
+
 // hopeless says what to do about errors that no waiting cures.
 func hopeless(err error) string {
 	text := err.Error()
@@ -141,8 +153,6 @@ func hopeless(err error) string {
 		return "wants a password; put it into redis.url, like redis://:password@host:6379/0"
 	case strings.HasPrefix(text, "WRONGPASS"), strings.Contains(text, "invalid username-password pair"):
 		return "refused the user or password of redis.url; correct them (special characters are percent-encoded)"
-	case strings.Contains(text, "without any password configured"):
-		return "has no password, but redis.url gives one; remove it from redis.url"
 	case strings.HasPrefix(text, "NOPERM"):
 		return "does not allow this user to run PING; give it +@all on ~turnlog:* and &turnlog:* (" + text + ")"
 	case strings.Contains(text, "DB index is out of range"):
