@@ -1,0 +1,130 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"turnlog/agent"
+	"turnlog/eventlog"
+	"turnlog/frame"
+)
+
+var _ agent.Turn = (*turn)(nil)
+
+// runtimeTypes belong to the runtime; a client would believe them.
+var runtimeTypes = map[string]string{
+	"turn_started":          "the runtime starts turns",
+	"turn_finished":         "return from Run to end the turn",
+	"request_closed":        "the runtime closes requests",
+	"request_open":          "use Ask",
+	"generation_stopped":    "the runtime stops turns",
+	"chat_resumed":          "it is a header",
+	"chat_turn_active":      "it is a header",
+	"tool_call":             "use Ask",
+	"tool_approval_request": "use Ask",
+	"plan_approval_request": "use Ask",
+	"secret_request":        "use Ask",
+}
+
+// Info implements agent.Turn.
+func (t *turn) Info() agent.Info { return t.info }
+
+// Inputs implements agent.Turn.
+func (t *turn) Inputs() <-chan agent.Input { return t.mail.out }
+
+// Emit implements agent.Turn.
+func (t *turn) Emit(ctx context.Context, b []byte) error {
+	typ, clean, err := frame.Check(b, t.opts.FrameLimit)
+	if err != nil {
+		return frameError(err)
+	}
+	if why, ours := runtimeTypes[typ]; ours {
+		return fmt.Errorf("%w: type %s: %s", agent.ErrInvalidFrame, typ, why)
+	}
+	return t.speak(ctx, eventlog.Entry{Type: typ, Frame: bytes.Clone(clean)})
+}
+
+func frameError(err error) error {
+	if errors.Is(err, frame.ErrTooLarge) {
+		return agent.ErrFrameTooLarge
+	}
+	return agent.ErrInvalidFrame
+}
+
+// speak queues a frame of the agent, unless its right to speak has ended.
+func (t *turn) speak(ctx context.Context, e eventlog.Entry) error {
+	ctx, release := t.bounded(ctx)
+	defer release()
+	t.emitMu.Lock()
+	defer t.emitMu.Unlock()
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err := t.w.Emit(ctx, e)
+	switch {
+	case err == nil:
+		return nil
+	case t.ctx.Err() != nil:
+		return context.Cause(t.ctx)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	// The writer is lost and is about to tell.
+	return &agent.Ended{Outcome: string(fencedEvent(err).outcome)}
+}
+
+// bounded makes ctx end with the agent's context too. Contexts derived from
+// that one, the usual case, are used as they are.
+func (t *turn) bounded(ctx context.Context) (context.Context, func()) {
+	if ctx.Value(turnKey{}) == t {
+		return ctx, func() {}
+	}
+	merged, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
+	return merged, func() { stop(); cancel(nil) }
+}
+
+// History implements agent.Turn.
+func (t *turn) History(ctx context.Context, limit int) ([]json.RawMessage, error) {
+	if limit <= 0 {
+		limit = 100
+	}
+	ctx, release := t.bounded(ctx)
+	defer release()
+	var rows []eventlog.Message
+	err := retry(ctx, 0, func(ctx context.Context) (err error) {
+		rows, err = t.log.Messages(ctx, t.fence.Thread, t.first, limit)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	out := make([]json.RawMessage, len(rows))
+	for i, r := range rows {
+		out[i] = r.Row
+	}
+	return out, nil
+}
+
+// Checkpoint implements agent.Turn.
+func (t *turn) Checkpoint(ctx context.Context, state []byte) error {
+	if len(state) > agent.MaxCheckpoint {
+		return fmt.Errorf("the checkpoint has %d bytes, at most %d are allowed", len(state), agent.MaxCheckpoint)
+	}
+	t.emitMu.Lock() // in order with the frames around it
+	defer t.emitMu.Unlock()
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t.w.Checkpoint(bytes.Clone(state))
+	return nil
+}

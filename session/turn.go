@@ -1,0 +1,128 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"turnlog/agent"
+	"turnlog/closing"
+	"turnlog/eventlog"
+)
+
+// env is what the turns of a node share.
+type env struct {
+	log  Log
+	feed Feed
+	opts Options
+}
+
+// turn is one attempt on its owner: the agent's goroutine, and a conductor
+// that takes inputs, decides (machine) and ends the turn exactly once.
+type turn struct {
+	*env
+	fence   eventlog.Fence
+	adm     eventlog.Admission
+	w       Writer
+	started time.Time
+
+	// ctx is the agent's context. It doubles as the right to speak: once it
+	// has ended no frame of the agent is accepted. Its cause is an *agent.Ended
+	// unless the agent returned by itself.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	emitMu sync.Mutex // held from the look at ctx until the frame is queued
+
+	saidMu sync.Mutex
+	said   *closing.Transcript // what is in the log; fed by commits
+
+	info  agent.Info // complete before the agent starts
+	first int64      // chat_seq of the turn's first frame, over all attempts
+	asks  asks
+	mail  mailbox
+	after int64 // last input taken; conductor only
+
+	failure error // why the turn failed; conductor only
+
+	returned chan error
+	fenced   chan error            // the writer was lost
+	ends     chan eventlog.Outcome // the node ends the turn
+	nudged   chan struct{}         // there may be inputs, or the turn may have ended
+	done     chan struct{}
+	closed   *eventlog.Finish // how we ended it; set before done is closed
+}
+
+type turnKey struct{}
+
+func newTurn(e *env, life context.Context, fence eventlog.Fence, adm eventlog.Admission) *turn {
+	t := &turn{
+		env: e, fence: fence, adm: adm, started: time.Now(), first: adm.FirstSeq,
+		said:     closing.NewTranscript(e.opts.FrameLimit / 2),
+		returned: make(chan error, 1),
+		fenced:   make(chan error, 1),
+		ends:     make(chan eventlog.Outcome, 1),
+		nudged:   make(chan struct{}, 1),
+		done:     make(chan struct{}),
+	}
+	t.mail.init()
+	ctx, cancel := context.WithCancelCause(life)
+	t.ctx, t.cancel = context.WithValue(ctx, turnKey{}, t), cancel
+	sub := adm.Submission
+	t.info = agent.Info{
+		User: fence.Thread.User, ThreadID: fence.Thread.ID, TurnID: fence.TurnID, Attempt: fence.Attempt,
+		Message: sub.Message, Data: sub.Data, Tools: sub.Tools, FrameLimit: e.opts.FrameLimit,
+	}
+	t.w = e.log.NewWriter(fence, adm, eventlog.WriterOptions{OnCommit: t.committed, OnLost: t.lost})
+	return t
+}
+
+// committed is the writer's OnCommit: it must not block.
+func (t *turn) committed(c eventlog.Commit) {
+	t.saidMu.Lock()
+	for _, e := range c.Entries {
+		t.said.Add(e.Type, e.Frame)
+	}
+	t.saidMu.Unlock()
+	t.feed.Committed(c)
+}
+
+// lost is the writer's OnLost; the service calls it too when the node was
+// declared dead. It must not block.
+func (t *turn) lost(err error) {
+	t.cancel(&agent.Ended{Outcome: string(fencedEvent(err).outcome)})
+	select {
+	case t.fenced <- err:
+	default:
+	}
+}
+
+// end makes the node end the turn. It does not block.
+func (t *turn) end(outcome eventlog.Outcome) {
+	t.cancel(&agent.Ended{Outcome: string(outcome)})
+	select {
+	case t.ends <- outcome:
+	default:
+	}
+}
+
+// nudge says that there may be something to read. It does not block.
+func (t *turn) nudge() {
+	select {
+	case t.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// fencedEvent tells what a lost writer means.
+func fencedEvent(err error) event {
+	var fenced *eventlog.FencedError
+	switch {
+	case errors.As(err, &fenced) && fenced.Outcome != "":
+		return event{kind: evFenced, outcome: fenced.Outcome}
+	case errors.Is(err, eventlog.ErrFenced), errors.Is(err, eventlog.ErrDeleted), errors.Is(err, eventlog.ErrClosed):
+		return event{kind: evFenced, outcome: eventlog.OutcomeOwnerLost}
+	}
+	return event{kind: evOutage, outcome: eventlog.OutcomeFailed}
+}
