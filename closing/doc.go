@@ -18,7 +18,7 @@
 // gets only the last two. The request_closed frames of open requests are
 // written by the log itself, in front of these.
 //
-// The package is pure: no I/O, no clock, no randomness. Owner, superseder and
-// reaper get the same entries from the same frames. A Transcript is not safe
+// Everything but Read is pure: no I/O, no clock, no randomness. Owner, superseder
+// and reaper get the same entries from the same frames. A Transcript is not safe
 // for concurrent use; its memory is bounded by its limit and by MaxCalls.
 package closing
