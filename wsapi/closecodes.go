@@ -1,0 +1,27 @@
+package wsapi
+
+import "github.com/coder/websocket"
+
+// closing is why the server closes a connection.
+type closing struct {
+	code   websocket.StatusCode // 0: without a close frame
+	reason string
+
+	// byServer gives turns with policy cancel the reconnect window, because
+	// the viewer did not leave by its own will.
+	byServer bool
+}
+
+// Why connections are closed. Old clients never reconnect after 1008, 1009,
+// 4000, 4001 and 4003, so these are rare on purpose.
+var (
+	closeLost     = closing{}
+	closeRestart  = closing{code: websocket.StatusServiceRestart, reason: "restart, connect again", byServer: true}
+	closeExpired  = closing{code: 4001, reason: "the token has expired", byServer: true}
+	closeRenew    = closing{code: websocket.StatusServiceRestart, reason: "the token has expired", byServer: true}
+	closeSlow     = closing{code: 4008, reason: "too slow, resume", byServer: true}
+	closeSilent   = closing{code: 4008, reason: "silent for too long, resume"}
+	closeFlood    = closing{code: websocket.StatusPolicyViolation, reason: "too many messages"}
+	closeTooBig   = closing{code: websocket.StatusMessageTooBig, reason: "the message is too large"}
+	closeInternal = closing{code: websocket.StatusInternalError, reason: "internal error", byServer: true}
+)

@@ -1,0 +1,125 @@
+package wsapi
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+)
+
+// conn is one client connection: the goroutine of the request reads and carries
+// out commands, a second one writes.
+type conn struct {
+	srv  *Server
+	ws   *websocket.Conn
+	cork *corkedConn
+	id   string
+	who  Identity
+	v1   bool // the client negotiated turnlog.v1
+	log  *slog.Logger
+
+	base   context.Context // never ends; the library is cheaper with it
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+
+	out     *outbox
+	pen     pen // the writer's own
+	intake  intake
+	threads threads
+	tools   manifest
+	pulse   pulse
+}
+
+// closeGrace is how long a client has to take the close frame, and what is before it.
+const closeGrace = 5 * time.Second
+
+// cleanupTimeout bounds the calls that tell Redis that a connection is gone.
+const cleanupTimeout = 10 * time.Second
+
+// serve runs a connection until it ends, and returns when nothing of it is left.
+func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, who Identity) {
+	base := context.WithoutCancel(r.Context())
+	ctx, cancel := context.WithCancel(base)
+	defer cancel()
+	query := r.URL.Query()
+	c := &conn{
+		srv: s, ws: ws, cork: cork, id: rand.Text(), who: who, v1: ws.Subprotocol() == subprotocol,
+		base: base, ctx: ctx, cancel: cancel, out: newOutbox(),
+		pen:    pen{binary: query.Get("encoding") == "msgpack", batch: query.Get("batch") == "1"},
+		intake: intake{limiter: rate.NewLimiter(rate.Limit(s.opts.MessagesPerSecond), s.opts.MessageBurst)},
+	}
+	c.log = s.log.With("conn", c.id)
+	cork.onStall = func() { c.shut(closeSlow) }
+	c.pulse.next = time.Now().Add(s.opts.PingEvery)
+	c.send(object(nil).text("type", "welcome").number("protocol", 1).
+		text("node", s.sessions.Node()).time("server_time", time.Now()).end())
+	if !s.add(c) {
+		_ = ws.Close(closeRestart.code, closeRestart.reason)
+		return
+	}
+	defer s.remove(c)
+	s.opts.Metrics.Connected()
+
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	c.read()
+	c.shut(closeLost) // unless there is a better reason already
+	cancel()          // the writer may be asking the log
+	writer.Wait()
+	_ = ws.CloseNow()
+	c.leave()
+	s.opts.Metrics.Disconnected(int(c.out.why().code))
+}
+
+// shut ends the connection: what is queued is sent, then the close frame. A
+// client that does not take it in time is cut off. It never blocks.
+func (c *conn) shut(why closing) {
+	if !c.out.end(why) {
+		return
+	}
+	if why.code == 0 {
+		c.cork.Conn.Close()
+		return
+	}
+	time.AfterFunc(closeGrace, func() { c.cork.Conn.Close() })
+}
+
+// leave tells the threads that this viewer is gone.
+func (c *conn) leave() {
+	// Detached and bounded: the request is over, but the log has to know.
+	ctx, cancel := context.WithTimeout(c.base, cleanupTimeout)
+	defer cancel()
+	byServer := c.out.why().byServer
+	for _, f := range c.threads.takeAll() {
+		c.release(ctx, f, byServer)
+	}
+}
+
+// release ends one following.
+func (c *conn) release(ctx context.Context, f *following, byServer bool) {
+	if f.holdsRequests() {
+		ids, err := c.srv.logs.ReleaseConn(ctx, f.thread, c.id)
+		if err != nil {
+			c.log.Warn("tool calls could not be released", "error", err)
+		}
+		for _, id := range ids {
+			c.srv.hub.Retarget(f.thread, id)
+		}
+	}
+	f.viewer.Leave(ctx, byServer)
+}
+
+// watching reports whether the client is seeing a running turn.
+func (c *conn) watching() bool {
+	for _, f := range c.threads.all() {
+		if f.running() {
+			return true
+		}
+	}
+	return false
+}

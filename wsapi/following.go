@@ -1,0 +1,151 @@
+package wsapi
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"turnlog/eventlog"
+	"turnlog/session"
+)
+
+// following is one thread on one connection: the viewer (the cursor) and what
+// this socket has been shown. The reader starts, restarts and ends it; the
+// writer pulls. mu is held while the cursor is asked, but not while the socket is written.
+type following struct {
+	thread    eventlog.Thread
+	viewer    Viewer // set once, before the following is announced
+	announced bool   // guarded by the outbox: is in one of its lists
+
+	// moving is held by the reader while the cursor is restarted; the writer
+	// then passes the thread by.
+	moving sync.Mutex
+
+	mu        sync.Mutex
+	gone      bool
+	submitted bool // a turn was submitted here
+	resumed   bool // the thread was resumed here
+	claimed   bool // this connection runs a tool call of the thread
+	pinned    bool // the client asked for it by follow
+	waiting   bool // for the queued submission's turn: nothing is shown before a turn starts
+	muffled   bool // the next pull failed already; say so once
+
+	replay replay
+	turn   turnSeen
+	stops  []*stopping
+	calls  map[string]int64 // open tool calls that others run: request id -> chat_seq
+	again  []string         // of these, to be claimed again
+}
+
+// replay is the stretch between a header and the frames that were there then.
+type replay struct {
+	header *eventlog.Header  // nil when no replay is under way
+	acks   []json.RawMessage // request ids of the resume_chat commands to acknowledge at its end
+}
+
+// turnSeen is what this socket knows of the thread's turns.
+type turnSeen struct {
+	id       string // of the newest one seen
+	running  bool
+	finished string // the newest one whose end was seen
+}
+
+// reserve prepares to follow a thread. The writer sees nothing of it before
+// start; abandon ends it without one.
+func (c *conn) reserve(thread eventlog.Thread) (*following, error) {
+	if err := c.makeRoom(); err != nil {
+		return nil, err
+	}
+	f := &following{thread: thread}
+	f.moving.Lock() // until start
+	v, err := c.srv.hub.Reserve(c.ctx, thread, func() { c.out.announce(f) })
+	if err != nil {
+		return nil, err
+	}
+	f.viewer = v
+	return f, nil
+}
+
+// start makes the following one of the connection's and lets the writer pull.
+func (c *conn) start(f *following) {
+	c.threads.put(f)
+	f.moving.Unlock()
+	c.out.announce(f)
+}
+
+// abandon ends a following that was not started.
+func (c *conn) abandon(f *following) {
+	f.mu.Lock()
+	f.gone = true
+	f.mu.Unlock()
+	f.moving.Unlock()
+	c.release(c.ctx, f, false)
+}
+
+// makeRoom keeps the connection within its number of threads. Clients that know
+// nothing of unfollow would run into the limit, so a thread where nothing
+// happens makes room for the new one.
+func (c *conn) makeRoom() error {
+	if c.threads.len() < c.srv.opts.ThreadsPerConnection {
+		return nil
+	}
+	for _, f := range c.threads.all() {
+		if f.dispensable() {
+			c.unfollow(c.ctx, f, true)
+			return nil
+		}
+	}
+	return &session.Refusal{
+		Code:    session.CodeQuota,
+		Message: "this connection follows as many threads as it may, unfollow one",
+	}
+}
+
+// dispensable reports whether the thread was shown to its end, and nobody
+// asked to follow it on.
+func (f *following) dispensable() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.submitted && !f.pinned && !f.waiting && f.turn.finished != "" && f.idleLocked() && len(f.stops) == 0
+}
+
+// eligible reports whether this connection may run tool calls of the thread.
+func (f *following) eligibleLocked() bool { return f.submitted || f.resumed }
+
+// holdsRequests reports whether requests may be waiting for this connection.
+func (f *following) holdsRequests() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.submitted || f.claimed
+}
+
+// running reports whether the client is seeing a turn.
+func (f *following) running() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.turn.running
+}
+
+// idleLocked reports that nothing of a turn is on its way to this socket, as
+// far as it was shown.
+func (f *following) idleLocked() bool {
+	return !f.turn.running && f.replay.header == nil
+}
+
+// unfollow ends a following: nothing of the thread is sent once it returns
+// and the writer has finished its round.
+func (c *conn) unfollow(ctx context.Context, f *following, byServer bool) {
+	c.threads.remove(f.thread.ID)
+	f.mu.Lock()
+	f.gone = true
+	acks, stops := f.replay.acks, f.stops
+	f.replay, f.stops = replay{}, nil
+	f.mu.Unlock()
+	for _, id := range acks {
+		c.send(resumedAck(f.thread.ID, 0, id))
+	}
+	for range stops {
+		c.send(stoppedFrame(f.thread.ID))
+	}
+	c.release(ctx, f, byServer)
+}

@@ -1,0 +1,36 @@
+package wsapi
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pulse is a connection's clock. next and expired belong to the server's tick.
+type pulse struct {
+	next time.Time   // of the next ping
+	busy atomic.Bool // the reader carries out a command, so it hears nothing
+}
+
+// tick is called by the server about once a second.
+func (c *conn) tick(now time.Time) {
+	heard := time.Unix(0, c.cork.heard.Load())
+	switch {
+	case c.pulse.busy.Load():
+		// A command that waits for Redis keeps the reader from hearing; the
+		// client is not to blame.
+	case now.Sub(heard) > c.srv.opts.SilenceLimit:
+		c.shut(closeSilent)
+	}
+	if !c.who.Expires.IsZero() && now.After(c.who.Expires) {
+		if c.v1 {
+			c.shut(closeExpired)
+		} else {
+			c.shut(closeRenew)
+		}
+	}
+	ping := !now.Before(c.pulse.next)
+	if ping {
+		c.pulse.next = now.Add(c.srv.opts.PingEvery)
+	}
+	c.out.tick(ping)
+}
