@@ -15,7 +15,6 @@ import (
 // conduct runs the turn until it is over. life is the service's: when it ends
 // the turn is left as it is, for the reaper.
 func (t *turn) conduct(life context.Context, ag agent.Agent) {
-	defer close(t.done)
 	defer t.cancel(nil)
 	if err := t.prepare(t.ctx); err != nil {
 		t.returned <- fmt.Errorf("prepare attempt %d: %w", t.fence.Attempt, err)

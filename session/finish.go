@@ -52,33 +52,22 @@ func (t *turn) closingFrames(end closing.End) []eventlog.Entry {
 func (t *turn) finish(ctx context.Context, outcome eventlog.Outcome) eventlog.Outcome {
 	t.mail.wait() // a steer that the agent has taken is taken for good
 	if outcome != eventlog.OutcomeCompleted {
-		// What is queued belongs to the text so far. When this fails the writer is lost.
+		// What is queued belongs to the text so far. When this fails the writer is
+		// lost, and can still end the turn.
 		_ = t.w.Flush(ctx)
 	}
-	frames := t.closingFrames(closing.End{Outcome: outcome, Error: t.reason(outcome)})
-	t.closed = t.asFinish(outcome, frames)
-	fin, err := t.w.Finish(ctx, outcome, frames)
-	if err != nil && !isFinal(err) && ctx.Err() == nil {
-		// The writer gave up during an outage; the turn must still end.
-		err = retry(ctx, 0, func(ctx context.Context) (err error) {
-			fin, err = t.log.Finish(ctx, *t.closed)
-			return err
-		})
-		if err == nil {
-			t.publish(fin)
-		}
+	fin, err := t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome, Error: t.reason(outcome)}))
+	if err == nil {
+		return fin.Outcome
 	}
-	if err != nil {
-		t.closed = nil
-		if !errors.Is(err, eventlog.ErrFenced) && ctx.Err() == nil {
-			t.note("turn could not be ended", err)
-		}
-		return outcome
+	var fenced *eventlog.FencedError
+	if errors.As(err, &fenced) && fenced.Outcome != "" {
+		return fenced.Outcome
 	}
-	if !fin.Won {
-		t.closed = nil
+	if !errors.Is(err, eventlog.ErrFenced) && ctx.Err() == nil {
+		t.note("turn could not be ended", err)
 	}
-	return fin.Outcome
+	return outcome
 }
 
 // yield ends a turn that is fenced for outcome: its successor, or a viewer's
@@ -91,34 +80,7 @@ func (t *turn) yield(ctx context.Context, outcome eventlog.Outcome) eventlog.Out
 	if errors.As(err, &fenced) && fenced.Outcome != "" {
 		outcome = fenced.Outcome
 	}
-	frames := t.closingFrames(closing.End{Outcome: outcome})
-	fin, err := t.log.Finish(ctx, *t.asFinish(outcome, frames))
-	if err != nil {
-		return outcome
-	}
-	t.publish(fin)
-	return fin.Outcome
-}
-
-func (t *turn) asFinish(outcome eventlog.Outcome, frames []eventlog.Entry) *eventlog.Finish {
-	return &eventlog.Finish{
-		Fence: t.fence, Outcome: outcome, Finisher: t.fence.Owner, Frames: frames, Consumed: t.mail.taken(),
-	}
-}
-
-// publish feeds closing frames that were written without the writer to this node's viewers.
-func (t *turn) publish(fin eventlog.Finished) {
-	if !fin.Won || len(fin.Frames) == 0 {
-		return
-	}
-	c := eventlog.Commit{
-		Thread: t.fence.Thread, Epoch: fin.Epoch, Ordinal: t.adm.Ordinal, Attempt: t.fence.Attempt,
-		TurnID: t.fence.TurnID, FirstSeq: fin.FirstSeq,
-	}
-	for _, f := range fin.Frames {
-		c.Entries = append(c.Entries, eventlog.Entry{Type: f.Type, Frame: f.Frame})
-	}
-	t.feed.Committed(c)
+	return t.finish(ctx, outcome)
 }
 
 // reason is what viewers are told about a failure.

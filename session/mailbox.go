@@ -12,11 +12,10 @@ import (
 type mailbox struct {
 	out chan agent.Input
 
-	mu       sync.Mutex
-	queue    []letter
-	consumed int64 // highest input the agent has received
-	started  chan struct{}
-	arrived  chan struct{}
+	mu      sync.Mutex
+	queue   []letter
+	started chan struct{}
+	arrived chan struct{}
 }
 
 type letter struct {
@@ -58,9 +57,6 @@ func (m *mailbox) carry(ctx context.Context, done chan<- struct{}, taken func(se
 		}
 		select {
 		case m.out <- l.input:
-			m.mu.Lock()
-			m.consumed = l.seq
-			m.mu.Unlock()
 			taken(l.seq)
 		case <-ctx.Done():
 			return
@@ -87,10 +83,4 @@ func (m *mailbox) wait() {
 	if started != nil {
 		<-started
 	}
-}
-
-func (m *mailbox) taken() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.consumed
 }

@@ -2,17 +2,11 @@ package session
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"time"
 
 	"turnlog/closing"
 	"turnlog/eventlog"
 )
-
-// redoFor is how long an ended turn is kept, to end it again if a failover
-// lost its end.
-const redoFor = 60 * time.Second
 
 // reconciles compares what the log says this node owns with what it runs.
 func (s *Service) reconciles(ctx context.Context) {
@@ -25,7 +19,6 @@ func (s *Service) reconciles(ctx context.Context) {
 // reconcile does one round. A turn that this node owns but does not run may be
 // on its way to start or just ended, so only one seen in two rounds is ended.
 func (s *Service) reconcile(ctx context.Context, suspects map[attemptKey]bool) map[attemptKey]bool {
-	s.dropEnded()
 	node := s.Node()
 	threads, err := s.log.OwnedTurns(ctx, node)
 	if err != nil {
@@ -55,9 +48,6 @@ func (s *Service) reconcile(ctx context.Context, suspects map[attemptKey]bool) m
 		if r.Owner != node || s.runsAttempt(key) {
 			continue
 		}
-		if s.redo(ctx, r) {
-			continue
-		}
 		seen[key] = true
 		if suspects[key] {
 			s.endUnrun(ctx, node, r)
@@ -78,44 +68,49 @@ func (s *Service) runsAttempt(key attemptKey) bool {
 	return s.turns[key] != nil
 }
 
-func (s *Service) dropEnded() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for thread, e := range s.ended {
-		if time.Since(e.at) > redoFor {
-			delete(s.ended, thread)
-		}
-	}
-}
-
-// redo ends a turn again that this node has ended before.
-func (s *Service) redo(ctx context.Context, r eventlog.RunningTurn) bool {
-	s.mu.Lock()
-	e, ok := s.ended[r.Thread]
-	s.mu.Unlock()
-	if !ok || e.finish.Fence.TurnID != r.TurnID || e.finish.Fence.Attempt != r.Attempt {
-		return false
-	}
-	if _, err := s.log.Finish(ctx, e.finish); err != nil {
-		return false
-	}
-	s.opts.Logger.Warn("a turn's lost end was written again", slog.String("thread_id", r.Thread.ID), slog.String("turn_id", r.TurnID))
-	return true
-}
-
 // endUnrun ends a turn that this node owns and does not run: the reply that
 // would have started it was lost.
 func (s *Service) endUnrun(ctx context.Context, node string, r eventlog.RunningTurn) {
+	if r.Owner == node && s.endFor(ctx, node, r, eventlog.OutcomeOwnerLost) {
+		s.opts.Logger.Warn("a turn that was not run was ended", slog.String("thread_id", r.Thread.ID), slog.String("turn_id", r.TurnID))
+	}
+}
+
+// endFor ends a turn that does not run here; false: others did, or its log
+// went on, or Redis does not answer.
+func (s *Service) endFor(ctx context.Context, finisher string, r eventlog.RunningTurn, outcome eventlog.Outcome) bool {
 	said := closing.NewTranscript(s.opts.FrameLimit / 2)
-	if err := readTurn(ctx, s.log, r.Thread, r.FirstSeq, r.LastSeq, said.AddStored); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.AdmitBudget)
+	defer cancel()
+	if readTurn(ctx, s.log, r.Thread, r.FirstSeq, r.LastSeq, said.AddStored) != nil {
+		return false
+	}
+	fin, err := s.log.Finish(ctx, eventlog.Finish{
+		Fence:   eventlog.Fence{Thread: r.Thread, TurnID: r.TurnID, Attempt: r.Attempt, Owner: r.Owner},
+		Outcome: outcome, Finisher: finisher, AsOf: r.LastSeq, Frames: said.Close(closing.End{Outcome: outcome}),
+	})
+	if err != nil || !fin.Won {
+		return false
+	}
+	c := eventlog.Commit{Thread: r.Thread, Epoch: fin.Epoch, Ordinal: r.Ordinal, Attempt: r.Attempt, TurnID: r.TurnID, FirstSeq: fin.FirstSeq}
+	for _, f := range fin.Frames {
+		c.Entries = append(c.Entries, eventlog.Entry{Type: f.Type, Frame: f.Frame})
+	}
+	if len(c.Entries) > 0 {
+		s.feed.Committed(c)
+	}
+	return true
+}
+
+// Detached acts on the leaving of a thread's last viewer (HubOptions.OnDetach):
+// a turn whose policy is cancel is ended here if its owner is another node.
+func (s *Service) Detached(ctx context.Context, thread eventlog.Thread, res eventlog.DetachResult) {
+	if !res.Ending {
 		return
 	}
-	_, err := s.log.Finish(ctx, eventlog.Finish{
-		Fence:   eventlog.Fence{Thread: r.Thread, TurnID: r.TurnID, Attempt: r.Attempt, Owner: node},
-		Outcome: eventlog.OutcomeOwnerLost, Finisher: node, AsOf: r.LastSeq,
-		Frames: said.Close(closing.End{Outcome: eventlog.OutcomeOwnerLost}),
-	})
-	if err == nil || !errors.Is(err, eventlog.ErrFenced) {
-		s.opts.Logger.Warn("a turn that was not run was ended", slog.String("thread_id", r.Thread.ID), slog.String("turn_id", r.TurnID), slog.Any("error", err))
+	if s.runsAttempt(attemptKey{res.Turn.TurnID, res.Turn.Attempt}) {
+		s.nudge(thread) // its conductor knows what was said best
+		return
 	}
+	s.endFor(ctx, s.Node(), res.Turn, eventlog.OutcomeDetached)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"turnlog/agent"
 	"turnlog/eventlog"
@@ -28,8 +27,7 @@ type Service struct {
 	draining bool
 	turns    map[attemptKey]*turn
 	threads  map[eventlog.Thread]*turn // the newest turn of each thread
-	ended    map[eventlog.Thread]endedTurn
-	changed  chan struct{} // closed at the next end of a turn
+	changed  chan struct{}             // closed at the next end of a turn
 	running  sync.WaitGroup
 }
 
@@ -37,12 +35,6 @@ type Service struct {
 type attemptKey struct {
 	turnID  string
 	attempt int
-}
-
-// endedTurn can be ended again if a failover lost its finish.
-type endedTurn struct {
-	finish eventlog.Finish
-	at     time.Time
 }
 
 // New returns a Service that is idle until Run. agents are by name; feed gets
@@ -72,7 +64,7 @@ func New(log Log, feed Feed, agents map[string]agent.Agent, opts Options) (*Serv
 		ready:  make(chan struct{}),
 		wakes:  newWakes(),
 		node:   newNodeID(),
-		turns:  make(map[attemptKey]*turn), threads: make(map[eventlog.Thread]*turn), ended: make(map[eventlog.Thread]endedTurn),
+		turns:  make(map[attemptKey]*turn), threads: make(map[eventlog.Thread]*turn),
 		changed: make(chan struct{}),
 	}, nil
 }
@@ -156,9 +148,6 @@ func (s *Service) forget(key attemptKey, t *turn) {
 	delete(s.turns, key)
 	if s.threads[t.fence.Thread] == t {
 		delete(s.threads, t.fence.Thread)
-	}
-	if t.closed != nil {
-		s.ended[t.fence.Thread] = endedTurn{finish: *t.closed, at: time.Now()}
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -50,8 +50,6 @@ type turn struct {
 	fenced   chan error            // the writer was lost
 	ends     chan eventlog.Outcome // the node ends the turn
 	nudged   chan struct{}         // there may be inputs, or the turn may have ended
-	done     chan struct{}
-	closed   *eventlog.Finish // how we ended it; set before done is closed
 }
 
 type turnKey struct{}
@@ -64,7 +62,6 @@ func newTurn(e *env, life context.Context, fence eventlog.Fence, adm eventlog.Ad
 		fenced:   make(chan error, 1),
 		ends:     make(chan eventlog.Outcome, 1),
 		nudged:   make(chan struct{}, 1),
-		done:     make(chan struct{}),
 	}
 	t.mail.init()
 	ctx, cancel := context.WithCancelCause(life)
