@@ -90,6 +90,11 @@ type Ask struct {
 	// Fields are further keys of the request frame, for example "args". The
 	// runtime adds type and id (tool_call_id or approval_id).
 	Fields map[string]any
+
+	// Queued, when not nil, is called once as soon as the request frame has its
+	// place in the order of frames, that is before Ask waits. It must not block.
+	// Agents that speak on while they wait use it to keep their order.
+	Queued func()
 }
 
 // Answer is what came back.

@@ -96,10 +96,15 @@ func (t *Turn) Emit(ctx context.Context, b []byte) error {
 // Ask implements agent.Turn.
 func (t *Turn) Ask(ctx context.Context, ask agent.Ask) (agent.Answer, error) {
 	t.mu.Lock()
+	queued := ask.Queued
+	ask.Queued = nil
 	t.asks = append(t.asks, ask)
 	id := "request-" + strconv.Itoa(len(t.asks))
 	t.notifyLocked()
 	t.mu.Unlock()
+	if queued != nil {
+		queued()
+	}
 	if t.Asking == nil {
 		<-ctx.Done()
 		return agent.Answer{}, context.Cause(ctx)

@@ -89,8 +89,12 @@ func TestRequestsCarryTheirFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := json.Marshal(turn.Asks())
-	want := `[{"Kind":"tool_call","Name":"f","Fields":{"args":{"n":12345678901234567890},"name":"f"}},{"Kind":"tool_approval","Name":"g","Fields":{"tool_name":"g"}}]`
+	var asked []any
+	for _, a := range turn.Asks() {
+		asked = append(asked, a.Kind, a.Name, a.Fields)
+	}
+	got, _ := json.Marshal(asked)
+	want := `["tool_call","f",{"args":{"n":12345678901234567890},"name":"f"},"tool_approval","g",{"tool_name":"g"}]`
 	if string(got) != want {
 		t.Fatalf("asked %s", got)
 	}
