@@ -50,4 +50,3 @@ func (e *embeddedRedis) run(ctx context.Context) error {
 
 // close ends the embedded Redis and everything it held.
 func (e *embeddedRedis) close() { e.server.Close() }
-

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"turnlog/eventlog"
+	"turnlog/reaper"
+	"turnlog/session"
+)
+
+// lateFeed passes committed frames to the hub, which is made after the session
+// because it needs the node's id. Nothing is committed before the node runs.
+type lateFeed struct {
+	hub atomic.Pointer[eventlog.Hub]
+}
+
+var _ session.Feed = (*lateFeed)(nil)
+
+// Committed implements session.Feed.
+func (f *lateFeed) Committed(c eventlog.Commit) {
+	if hub := f.hub.Load(); hub != nil {
+		hub.Committed(c)
+	}
+}
+
+// errDeclaredDead breaks the trust of a node that others declared dead.
+var errDeclaredDead = errors.New("declared dead")
+
+// trustedLog tells the reaper's trust how the node's own heartbeats fare.
+type trustedLog struct {
+	session.Log
+	trust *reaper.Trust
+}
+
+// Heartbeat implements session.Nodes.
+func (l trustedLog) Heartbeat(ctx context.Context, node string) (alive bool, err error) {
+	alive, err = l.Log.Heartbeat(ctx, node)
+	judged := err
+	if err == nil && !alive {
+		judged = errDeclaredDead
+	}
+	l.trust.Beat(time.Now(), judged)
+	return alive, err
+}
