@@ -5,7 +5,10 @@ import (
 	"fmt"
 )
 
-var buryScript = loadScript("bury")
+var (
+	buryScript   = loadScript("bury")
+	buriedScript = loadScript("buried")
+)
 
 // Bury clears up behind a dead node: in every partition its late writes are
 // refused from here on, its turns become due (Reap ends them, as owner_lost) or
@@ -33,6 +36,6 @@ func (l *Log) Bury(ctx context.Context, node string) ([]Thread, error) {
 }
 
 func (l *Log) markBuried(ctx context.Context, node string) error {
-	_, err := l.run(ctx, resignScript, leaseKey, node, "buried")
+	_, err := l.run(ctx, buriedScript, leaseKey, node)
 	return err
 }

@@ -1,1 +1,18 @@
-return {}
+-- lead: take or extend the reaper's lease.
+--
+-- KEYS[1]  turnlog:{nodes}:reaper
+-- ARGV     1 node  2 its term, 0 = none  3 lease in ms
+-- Returns  leads, term
+--
+-- The term rises whenever the lease is taken. Works when memory is full.
+local held = redis.call('GET', KEYS[1])
+local term
+if held then
+  local owner
+  owner, term = string.match(held, '^(%S+) (%d+)$')
+  if owner ~= ARGV[1] then return {0, tonumber(term)} end
+end
+redis.call('ZREM', 'turnlog:{nodes}:dead', '')
+if not held then term = string.format('%.0f', redis.call('INCR', 'turnlog:{nodes}:term')) end
+redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. term, 'PX', ARGV[3])
+return {1, tonumber(term)}

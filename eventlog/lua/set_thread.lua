@@ -1,1 +1,35 @@
-return {}
+-- use: keys time cfg state due requests viewers
+-- set_thread: create a thread or change its metadata; empty fields stay as they are.
+--
+-- KEYS[1]  the thread's state
+-- ARGV     1 settings  2 title  3 kind  4 kind_policy  5 thread policy  6 continues (encoded thread id)  7 branch_of
+-- Returns  'ok' | 'conflict'
+--
+-- Invariants: kind and policy of the thread continued are copied when this one is created, never later.
+local K, cfg, now = thread_keys(KEYS[1]), cfg_parse(ARGV[1]), now_ms()
+local title, kind, kind_policy, policy, continues, branch = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local st = state_read(K)
+local fresh = st.created_at == '' or st.deleted ~= ''
+if fresh then
+  st.kind, st.kind_policy, st.thread_policy = '', '', ''
+  if continues ~= '' then
+    local from = redis.call('HMGET', K.U .. '/' .. continues .. ':state', 'kind', 'kind_policy', 'thread_policy')
+    st.kind, st.kind_policy, st.thread_policy = from[1] or '', from[2] or '', from[3] or ''
+  end
+end
+if kind ~= '' then st.kind, st.kind_policy = kind, kind_policy end
+if policy ~= '' then st.thread_policy = policy end
+if policy == 'cancel' and st.kind_policy == 'preserve' then return {'conflict'} end
+if fresh then
+  redis.call('DEL', K.state)
+  redis.call('HSET', K.state, 'created_at', num(now))
+  if continues ~= '' then redis.call('HSET', K.state, 'continues', continues) end
+  if branch ~= '' then redis.call('HSET', K.state, 'branch_of', branch) end
+end
+redis.call('HSET', K.state, 'kind', st.kind, 'kind_policy', st.kind_policy, 'thread_policy', st.thread_policy)
+if title ~= '' then redis.call('HSET', K.state, 'title', title) end
+if not st.running then redis.call('PEXPIRE', K.state, cfg.history) end
+redis.call('ZADD', K.U .. ':threads', num(now), K.thread)
+redis.call('PEXPIRE', K.U .. ':threads', cfg.history)
+policy_raise(K, st, stronger(st.thread_policy, st.kind_policy), cfg)
+return {'ok'}
