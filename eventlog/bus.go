@@ -50,6 +50,7 @@ type Bus struct {
 	mu        sync.Mutex
 	topics    map[string]*topic
 	queued    []string // to be subscribed on the present connection
+	waiting   int      // topics that are not confirmed
 	hooks     []func()
 	wakeHooks []func(partition int)
 	connected bool
@@ -152,6 +153,7 @@ func (b *Bus) add(channel string, receive func(string)) *int {
 	if t == nil {
 		t = &topic{receive: make(map[*int]func(string)), ready: make(chan struct{})}
 		b.topics[channel] = t
+		b.waiting++
 		b.queued = append(b.queued, channel)
 		b.nudge()
 	}

@@ -76,6 +76,7 @@ func (b *Bus) requeue() {
 		}
 		b.queued = append(b.queued, name)
 	}
+	b.waiting = len(b.topics)
 	b.nudge()
 }
 
@@ -174,6 +175,7 @@ func (b *Bus) confirm(channel string) (again bool) {
 		return true
 	}
 	t.live = true
+	b.waiting--
 	close(t.ready)
 	return false
 }
@@ -182,12 +184,7 @@ func (b *Bus) confirm(channel string) (again bool) {
 func (b *Bus) complete() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, t := range b.topics {
-		if !t.live {
-			return false
-		}
-	}
-	return true
+	return b.waiting == 0
 }
 
 func (b *Bus) dispatch(channel, payload string) {

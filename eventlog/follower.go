@@ -28,7 +28,8 @@ type follower struct {
 	accepted int       // rises with every batch
 	top      int64     // newest number known to be in the log
 	status   Status
-	missing  int // checks in a row that found a running thread without state
+	missing  int  // checks in a row that found a running thread without state
+	renew    bool // the node may not be among the thread's viewers any more
 	ring     ring
 	turns    map[int64]string // turn ids by ordinal
 }
@@ -102,6 +103,7 @@ func (f *follower) receive(message string) {
 		f.retarget(p.request)
 	case 'd':
 		f.restart()
+		f.hub.suspect(f)
 	case 'e':
 		f.hub.suspect(f)
 	default:
@@ -240,6 +242,7 @@ func (f *follower) compare(p Peek, epochs int) (behind bool) {
 	switch {
 	case p.Status == StatusUnknown || p.Epoch == "":
 		// Deleted, or the state is gone. A living owner rebuilds that; otherwise the turn is lost.
+		f.renew = f.renew || f.status != StatusUnknown
 		if f.epoch != "" && f.status == StatusRunning {
 			if f.missing++; f.missing >= 3 {
 				f.mu.Unlock()
@@ -279,6 +282,7 @@ func (f *follower) raise(p Peek, epochs int) bool {
 		return false
 	}
 	f.top, f.status = p.LastSeq, p.Status
+	f.renew = true // whoever appended may not know that somebody looks
 	viewers := f.viewers
 	f.mu.Unlock()
 	wake(viewers)
@@ -289,6 +293,7 @@ func (f *follower) raise(p Peek, epochs int) bool {
 func (f *follower) restart() {
 	f.mu.Lock()
 	f.missing = 0
+	f.renew = true
 	f.status = StatusUnknown
 	viewers := f.viewers
 	for _, v := range viewers {
@@ -309,6 +314,15 @@ func (f *follower) retarget(requestID string) {
 	}
 	f.mu.Unlock()
 	wake(viewers)
+}
+
+// takeRenew reports, once, that the node has to attach again.
+func (f *follower) takeRenew() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	renew := f.renew
+	f.renew = false
+	return renew
 }
 
 func (f *follower) running() bool {

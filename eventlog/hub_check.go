@@ -86,21 +86,24 @@ func (h *Hub) checkBatch(ctx context.Context, due []*follower) {
 			behind = append(behind, i)
 		}
 	}
-	if len(behind) == 0 {
-		return
-	}
-	// What we saw may be on its way to us: give it a moment.
-	wait := time.NewTimer(lagPatience)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-wait.C:
+	if len(behind) > 0 {
+		// What we saw may be on its way to us: give it a moment.
+		wait := time.NewTimer(lagPatience)
+		defer wait.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
 	}
 	for _, i := range behind {
 		if due[i].raise(peeks[i], versions[i]) {
 			h.opts.Metrics.HubMissed()
-			h.reattach(ctx, due[i])
+		}
+	}
+	for _, f := range due {
+		if f.takeRenew() {
+			h.reattach(ctx, f)
 		}
 	}
 }
