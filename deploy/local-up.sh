@@ -30,14 +30,15 @@ stop() {
 trap stop EXIT
 trap 'exit 0' INT TERM
 
-redis-server --port "$redis_port" --bind 127.0.0.1 --dir "$directory" --save "" --appendonly yes \
+# setsid keeps the terminal's Ctrl-C from everyone but this script.
+setsid redis-server --port "$redis_port" --bind 127.0.0.1 --dir "$directory" --save "" --appendonly yes \
 	--maxmemory-policy noeviction --daemonize no >"$directory/redis.log" &
 pids+=($!)
 echo "redis://127.0.0.1:$redis_port (log: $directory/redis.log)"
 
 for i in 0 1 2; do
 	port=$((base + i))
-	bin/turnlog serve --listen "127.0.0.1:$port" --redis "redis://127.0.0.1:$redis_port" --drain.timeout 10s "$@" \
+	setsid bin/turnlog serve --listen "127.0.0.1:$port" --redis "redis://127.0.0.1:$redis_port" --drain.timeout 10s "$@" \
 		2> >(sed -u "s/^/node$((i + 1)) /" >&2) &
 	pids+=($!)
 	echo "node$((i + 1)): ws://127.0.0.1:$port/ws   try: bin/turnlog chat --help"

@@ -166,7 +166,7 @@ func turnlogVariables(environ []string) map[string]string {
 
 // unknownVariables makes a warning for each variable that names no setting.
 func unknownVariables(env map[string]string) []string {
-	known := []string{envPrefix + "CONFIG"}
+	known := []string{envPrefix + "CONFIG", envPrefix + "TOKEN"} // TOKEN is chat's
 	for _, s := range settings {
 		known = append(known, s.env())
 	}
