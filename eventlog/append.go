@@ -14,6 +14,7 @@ type flight struct {
 	confirm bool // the state is to be compared and the master to be confirmed
 
 	head     [11]any // arguments that stay
+	script   *script
 	args     []any
 	expected int64
 	count    int
@@ -35,7 +36,7 @@ func (f *frameArg) MarshalBinary() ([]byte, error) { return f.Frame, nil }
 func (f *flight) init(w *Writer, stateKey string) {
 	opt := &w.log.opt
 	f.head = [...]any{
-		"evalsha", appendScript.sha, 1, stateKey,
+		"evalsha", "", 1, stateKey,
 		w.fence.TurnID, strconv.Itoa(w.fence.Attempt), w.fence.Owner, opt.ReplayMaxFrames, opt.ReplayMaxBytes, &f.expected, &f.count,
 	}
 }
@@ -55,15 +56,19 @@ func (f *flight) build(w *Writer) {
 		e := &f.entries[i]
 		a = append(a, &e.Type, (*frameArg)(e))
 	}
+	f.script = appendScript
 	f.args = appendOps(a, f.entries, f.ops, f.confirm)
+	if len(f.args) > len(a) {
+		f.script = appendOpsScript
+	}
 }
 
 // call returns the arguments, with the script's source if the server lacks it.
 func (f *flight) call() []any {
 	if f.source {
-		f.args[0], f.args[1], f.source = "eval", appendScript.source, false
+		f.args[0], f.args[1], f.source = "eval", f.script.source, false
 	} else {
-		f.args[0], f.args[1] = f.head[0], f.head[1]
+		f.args[0], f.args[1] = "evalsha", &f.script.sha
 	}
 	return f.args
 }

@@ -24,7 +24,15 @@ func benchFrame() []byte {
 }
 
 // BenchmarkAppend appends b.N frames of 100 bytes to 1,000 turns with fences; batches form by themselves.
-func BenchmarkAppend(b *testing.B) {
+func BenchmarkAppend(b *testing.B) { benchAppend(b, 0) }
+
+// BenchmarkAppendOneByOne waits for every frame: each call carries one.
+func BenchmarkAppendOneByOne(b *testing.B) { benchAppend(b, 1) }
+
+// BenchmarkAppendFour flushes every four frames.
+func BenchmarkAppendFour(b *testing.B) { benchAppend(b, 4) }
+
+func benchAppend(b *testing.B, perFlush int) {
 	log, rdb := openLog(b, startRealRedis(b), eventlog.Options{})
 	writers := make([]*eventlog.Writer, benchTurns)
 	for i := range writers {
@@ -32,6 +40,7 @@ func BenchmarkAppend(b *testing.B) {
 		writers[i] = log.NewWriter(tr.fence, tr.admission, eventlog.WriterOptions{})
 	}
 	frame := benchFrame()
+	cpu := redisCPU(b, rdb)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var wg sync.WaitGroup
@@ -41,7 +50,13 @@ func BenchmarkAppend(b *testing.B) {
 			n++
 		}
 		wg.Go(func() {
-			for range n {
+			for i := range n {
+				if perFlush > 0 && i%perFlush == 0 && i > 0 {
+					if err := w.Flush(b.Context()); err != nil {
+						b.Error(err)
+						return
+					}
+				}
 				if err := w.Emit(b.Context(), eventlog.Entry{Type: "chunk", Frame: frame}); err != nil {
 					b.Error(err)
 					return
@@ -55,6 +70,8 @@ func BenchmarkAppend(b *testing.B) {
 	wg.Wait()
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+	b.ReportMetric(float64(b.N)/infoNumber(b, rdb, "commandstats", "cmdstat_evalsha:calls="), "frames/call")
+	b.ReportMetric((redisCPU(b, rdb)-cpu)/float64(b.N), "redis-cpu-us/frame")
 	for _, w := range writers {
 		w.Abandon()
 	}
@@ -65,6 +82,7 @@ func BenchmarkPlainXADD(b *testing.B) {
 	rdb := redis.NewClient(&redis.Options{Addr: startRealRedis(b)})
 	defer func() { _ = rdb.Close() }()
 	frame := benchFrame()
+	cpu := redisCPU(b, rdb)
 	const lanes, perPipe = 2, 1000
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -87,4 +105,25 @@ func BenchmarkPlainXADD(b *testing.B) {
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
+	b.ReportMetric((redisCPU(b, rdb)-cpu)/float64(b.N), "redis-cpu-us/frame")
+}
+
+// redisCPU reads how many microseconds of CPU Redis used so far.
+func redisCPU(b *testing.B, rdb *redis.Client) float64 {
+	b.Helper()
+	return infoNumber(b, rdb, "cpu", "used_cpu_sys:")*1e6 + infoNumber(b, rdb, "cpu", "used_cpu_user:")*1e6
+}
+
+// infoNumber reads the number that follows key in a section of INFO.
+func infoNumber(b *testing.B, rdb *redis.Client, section, key string) (n float64) {
+	b.Helper()
+	info, err := rdb.Info(b.Context(), section).Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(info, key)
+	if _, err := fmt.Sscanf(rest, "%f", &n); !ok || err != nil {
+		b.Fatalf("%s in INFO %s: %v", key, section, err)
+	}
+	return n
 }

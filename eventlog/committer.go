@@ -13,7 +13,10 @@ import (
 // Two are enough to fill one while Redis works on the other.
 const appendLanes = 2
 
-var appendScript = loadScript("append")
+var (
+	appendScript    = loadScript("append")
+	appendOpsScript = loadScript("append_ops")
+)
 
 // committer carries the appends of all writers of this process to Redis: a few
 // lanes, each taking all turns that are ready and sending one pipeline. Batches

@@ -4,14 +4,15 @@
 -- {'fenced', outcome, ordinal}: turn ids are never 'fenced'.
 local function fenced_state()
   local st = redis.call('HMGET', KEYS[1], 'turn_id', 'attempt', 'owner', 'status', 'closing', 'appended',
-    'last_seq', 'pos', 'byte_base', 'ordinal', 'epoch', 'remote', 'outcome', 'deleted')
+    'last_seq', 'pos', 'byte_base', 'ordinal', 'epoch', 'remote')
   local closing = st[5] and st[5] ~= ''
   if st[1] == ARGV[1] and st[2] == ARGV[2] and st[3] == ARGV[3] and st[4] == 'running' and not closing then return st end
+  local why = redis.call('HMGET', KEYS[1], 'deleted', 'outcome')
   local outcome = ''
-  if st[14] then
+  if why[1] and why[1] ~= '' then
     outcome = 'deleted'
   elseif st[1] == ARGV[1] and st[2] == ARGV[2] then
-    outcome = st[13] or ''
+    outcome = why[2] or ''
     if st[4] == 'running' and closing then -- '!<outcome>', or the superseding turn's id
       outcome = string.match(st[5], '^!(.+)$') or 'superseded'
     end
@@ -44,51 +45,53 @@ local function trim_bytes(log, pos, last, max)
   return tonumber(first[6]) - #first[8]
 end
 
--- write_entries writes n frames found in ARGV from index at on, behind number seq. It returns nil, or
--- the reply of a call that wrote nothing.
-local function write_entries(st, seq, n, at)
+-- write_entries writes n > 0 frames found in ARGV from index at on, behind number seq. It returns nil,
+-- or the reply of a call that wrote nothing. appended is what the attempt has in the log afterwards.
+-- Numbers are formatted once, as integers: Redis prints a Lua number as a float, which costs more
+-- than the rest of an XADD's arguments together.
+local function write_entries(st, seq, n, at, appended)
   local base = string.sub(KEYS[1], 1, -6) -- T: with its colon
-  local log = base .. 'log'
+  local log, turn, format = base .. 'log', st[10], string.format
   local pos = tonumber(st[8]) or 0
-  local turn = st[10]
+  local final = at + 2 * n - 2
   local messages
-  for i = at, at + 2 * n - 2, 2 do
+  for i = at, final, 2 do
     if ARGV[i] == 'message' then messages = base .. 'messages' break end
   end
   if messages and top_seq(messages) > seq then return {'broken', 'messages'} end
-  local keep = tonumber(ARGV[4]) >= 200 and '~' or '='
-  local first, last = seq + 1, seq + n
-  local newest_message
-  for i = at, at + 2 * n - 2, 2 do
+  local keep = #ARGV[4] >= 3 and tonumber(ARGV[4]) >= 200 and '~' or '='
+  local first = seq + 1
+  local id, pos_text, newest_message
+  for i = at, final, 2 do
     local frame = ARGV[i + 1]
-    pos = pos + #frame
-    seq = seq + 1
+    pos, seq = pos + #frame, seq + 1
+    id, pos_text = format('%d', seq), format('%d', pos)
     local reply
-    if seq == last then -- the last one also trims by count
-      reply = redis.pcall('XADD', log, 'MAXLEN', keep, ARGV[4], seq, 'turn', turn, 'type', ARGV[i], 'pos', pos, 'frame', frame)
+    if i == final then -- the last one also trims by count
+      reply = redis.pcall('XADD', log, 'MAXLEN', keep, ARGV[4], id, 'turn', turn, 'type', ARGV[i], 'pos', pos_text, 'frame', frame)
     else
-      reply = redis.pcall('XADD', log, seq, 'turn', turn, 'type', ARGV[i], 'pos', pos, 'frame', frame)
+      reply = redis.pcall('XADD', log, id, 'turn', turn, 'type', ARGV[i], 'pos', pos_text, 'frame', frame)
     end
-    if seq == first and type(reply) == 'table' and reply.err then
+    if i == at and type(reply) == 'table' and reply.err then
       if string.find(reply.err, 'equal or smaller', 1, true) then return {'broken', 'log'} end
       return reply
     end
     if messages and ARGV[i] == 'message' then
-      redis.call('XADD', messages, seq, 'turn_id', st[1], 'epoch', st[11], 'frame', frame)
-      newest_message = seq
+      redis.call('XADD', messages, id, 'turn_id', st[1], 'epoch', st[11], 'frame', frame)
+      newest_message = id
     end
   end
-  local byte_base = tonumber(st[9]) or 0
-  if pos - byte_base > tonumber(ARGV[5]) then
-    byte_base = trim_bytes(log, pos, seq, tonumber(ARGV[5]))
-  end
   local now = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'last_seq', seq, 'pos', pos, 'appended', tonumber(st[6] or 0) + n, 'byte_base', byte_base,
+  redis.call('HSET', KEYS[1], 'last_seq', id, 'pos', pos_text, 'appended', appended,
     'last_append_at', now[1] .. string.sub('00000' .. now[2], -6, -4))
   if newest_message then redis.call('HSET', KEYS[1], 'last_message_seq', newest_message) end
+  local max = tonumber(ARGV[5])
+  if pos > max and pos - (tonumber(st[9]) or 0) > max then
+    redis.call('HSET', KEYS[1], 'byte_base', format('%d', trim_bytes(log, pos, seq, max)))
+  end
   if st[12] == '1' then
-    local out = {'1 ' .. st[11] .. ' ' .. turn .. ' ' .. st[2] .. ' ' .. string.format('%.0f', first) .. ' ' .. st[1] .. ' ' .. n .. '\n'}
-    for i = at, at + 2 * n - 2, 2 do
+    local out = {'1 ' .. st[11] .. ' ' .. turn .. ' ' .. st[2] .. ' ' .. format('%d', first) .. ' ' .. st[1] .. ' ' .. n .. '\n'}
+    for i = at, final, 2 do
       out[#out + 1] = #ARGV[i] .. ' ' .. #ARGV[i + 1] .. '\n'
       out[#out + 1] = ARGV[i]
       out[#out + 1] = ARGV[i + 1]

@@ -27,18 +27,18 @@ end
 local T = string.sub(KEYS[1], 1, -6)
 if fresh then
   seq = math.max(seq, tonumber(ARGV[9]), top_seq(T .. 'log'), top_seq(T .. 'messages')) + 65536
-  st[11], st[6] = ARGV[11], tostring(appended + gap)
+  st[11] = ARGV[11]
 elseif gap > 0 or st[11] ~= ARGV[10] or seq + n ~= tonumber(ARGV[9]) then
   return {'broken', 'numbers'}
 end
 local first = seq + 1
 if n > 0 then
-  local refused = write_entries(st, seq, n, 12)
+  local refused = write_entries(st, seq, n, 12, string.format('%d', from + gap + n))
   if refused then return refused end
   seq = seq + n
 end
 if fresh then
-  redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'last_seq', seq, 'appended', string.format('%.0f', from + gap + n))
+  redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'last_seq', string.format('%d', seq), 'appended', string.format('%d', from + gap + n))
   if st[12] == '1' then redis.call('PUBLISH', T .. 'live', 'e\n') end
 end
 append_ops(first - 1, 12 + 2 * n)
