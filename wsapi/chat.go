@@ -49,18 +49,19 @@ func (c *conn) submit(cmd command, s session.Submit) {
 		return
 	}
 	f.submitted = true
-	f.turn.running = true
 	switch {
-	case !queued(adm):
-		f.turn.id = adm.TurnID
-		f.viewer.Start(adm.Epoch, adm.FirstSeq-1)
-	case before[0].Epoch != "":
-		f.waiting = true
+	case queued(adm) && before[0].Epoch != "":
+		f.waiting, f.turn.running = true, true
 		f.viewer.Start(before[0].Epoch, before[0].LastSeq)
-	default:
-		err = f.viewer.Rejoin(c.ctx, eventlog.Cursor{Live: true}, eventlog.PolicyUnset)
-		if err != nil {
-			c.log.Warn("a queued submission's thread cannot be followed", "error", err)
+	case !queued(adm) && adm.FirstSeq > 0:
+		f.turn = turnSeen{id: adm.TurnID, running: true}
+		f.viewer.Start(adm.Epoch, adm.FirstSeq-1)
+	}
+	if adm.Verdict != eventlog.VerdictStarted {
+		// Only a begin that starts a turn has placed the viewer; this does not
+		// move one that has started.
+		if err := f.viewer.Rejoin(c.ctx, eventlog.Cursor{Live: true}, eventlog.PolicyUnset); err != nil {
+			c.log.Warn("the thread of a submission cannot be followed yet", "error", err)
 		}
 	}
 	c.admitted(cmd, adm)
