@@ -94,7 +94,7 @@ func (t *turn) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
 	}
 	if err := t.speak(ctx, eventlog.Entry{Type: shape.typ, Frame: b, Opens: opens}); err != nil {
 		t.asks.take(q.id)
-		return agent.Answer{}, err
+		return agent.Answer{}, t.explain(ctx, err)
 	}
 	select {
 	case r := <-q.reply:
@@ -118,7 +118,7 @@ func (t *turn) giveUp(ctx context.Context, q *ask) (agent.Answer, error) {
 		}
 	}
 	if err := t.speak(t.ctx, requestClosed(q.id, "expired")); err != nil {
-		return agent.Answer{}, err
+		return agent.Answer{}, t.explain(t.ctx, err)
 	}
 	return agent.Answer{}, context.Cause(ctx)
 }

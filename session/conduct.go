@@ -51,7 +51,7 @@ func (t *turn) conduct(life context.Context, ag agent.Agent) {
 			t.w.Abandon()
 			return
 		}
-		act := m.step(ev)
+		act := m.step(t.why(life, ev))
 		if act.cancel {
 			t.cancel(&agent.Ended{Outcome: string(m.outcome)})
 			timeout = time.NewTimer(t.opts.StopTimeout)

@@ -9,15 +9,15 @@
 // once. There is no timer and no periodic work per turn; an idle turn costs two
 // parked goroutines.
 //
-//	            agent returned                      closing frames written
-//	 running ----------------------> finishing ----------------------------> settled
-//	    |                               ^                                       ^
-//	    | stop, shutdown, outage        | agent returned, or stop timeout       |
-//	    +--------------------------> winding                                    |
-//	    |                               | fenced                                |
-//	    | fenced: superseded,           v                                       |
-//	    | detached, dead, ...         lost -------------------------------------+
-//	    +----------------------------> (yield)   agent returned, or stop timeout
+//	           agent returned                      closing frames written
+//	running ----------------------> finishing ----------------------------> settled
+//	   |                               ^                                       ^
+//	   | stop, shutdown, outage        | agent returned, or stop timeout       |
+//	   +--------------------------> winding                                    |
+//	   |                               | fenced                                |
+//	   | fenced: superseded,           v                                       |
+//	   | detached, dead, ...         lost -------------------------------------+
+//	   +----------------------------> (yield)   agent returned, or stop timeout
 //
 // Leaving running ends the agent's context with an *agent.Ended cause; the same
 // context is the right to speak, so no frame of the agent is accepted after

@@ -44,7 +44,7 @@ func (t *turn) Emit(ctx context.Context, b []byte) error {
 	if why, ours := runtimeTypes[typ]; ours {
 		return fmt.Errorf("%w: type %s: %s", agent.ErrInvalidFrame, typ, why)
 	}
-	return t.speak(ctx, eventlog.Entry{Type: typ, Frame: bytes.Clone(clean)})
+	return t.explain(ctx, t.speak(ctx, eventlog.Entry{Type: typ, Frame: bytes.Clone(clean)}))
 }
 
 func frameError(err error) error {
@@ -66,17 +66,21 @@ func (t *turn) speak(ctx context.Context, e eventlog.Entry) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	err := t.w.Emit(ctx, e)
-	switch {
-	case err == nil:
+	return t.w.Emit(ctx, e)
+}
+
+// explain turns the error of a frame that was not accepted into what the agent
+// is told. It may wait until the conductor knows why the writer was lost.
+func (t *turn) explain(ctx context.Context, err error) error {
+	if err == nil {
 		return nil
-	case t.ctx.Err() != nil:
+	}
+	select {
+	case <-t.ctx.Done():
 		return context.Cause(t.ctx)
-	case ctx.Err() != nil:
+	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	// The writer is lost and is about to tell.
-	return &agent.Ended{Outcome: string(fencedEvent(err).outcome)}
 }
 
 // bounded makes ctx end with the agent's context too. Contexts derived from

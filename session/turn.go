@@ -88,7 +88,9 @@ func (t *turn) committed(c eventlog.Commit) {
 // lost is the writer's OnLost; the service calls it too when the node was
 // declared dead. It must not block.
 func (t *turn) lost(err error) {
-	t.cancel(&agent.Ended{Outcome: string(fencedEvent(err).outcome)})
+	if ev := fencedEvent(err); ev.outcome != "" {
+		t.cancel(&agent.Ended{Outcome: string(ev.outcome)})
+	} // else the conductor finds out why
 	select {
 	case t.fenced <- err:
 	default:
@@ -112,14 +114,36 @@ func (t *turn) nudge() {
 	}
 }
 
-// fencedEvent tells what a lost writer means.
+// fencedEvent tells what a lost writer means; the outcome is empty when it is
+// not known.
 func fencedEvent(err error) event {
 	var fenced *eventlog.FencedError
 	switch {
-	case errors.As(err, &fenced) && fenced.Outcome != "":
+	case errors.As(err, &fenced):
 		return event{kind: evFenced, outcome: fenced.Outcome}
 	case errors.Is(err, eventlog.ErrFenced), errors.Is(err, eventlog.ErrDeleted), errors.Is(err, eventlog.ErrClosed):
 		return event{kind: evFenced, outcome: eventlog.OutcomeOwnerLost}
 	}
 	return event{kind: evOutage, outcome: eventlog.OutcomeFailed}
+}
+
+// why finds out how a turn ended that is not ours any more.
+func (t *turn) why(ctx context.Context, ev event) event {
+	if ev.kind != evFenced || ev.outcome != "" {
+		return ev
+	}
+	var snap eventlog.Snapshot
+	err := retry(ctx, t.opts.AdmitBudget, func(ctx context.Context) (err error) {
+		snap, err = t.log.Attach(ctx, eventlog.Attach{Thread: t.fence.Thread, Cursor: eventlog.Cursor{Live: true}})
+		return err
+	})
+	switch {
+	case err == nil && snap.TurnID == t.fence.TurnID && snap.Status == eventlog.StatusFinished && snap.Outcome != "":
+		ev.outcome = snap.Outcome
+	case err == nil && snap.TurnID != "" && snap.TurnID != t.fence.TurnID:
+		ev.outcome = eventlog.OutcomeSuperseded
+	default: // another attempt's, deleted, or nobody says
+		ev.outcome = eventlog.OutcomeOwnerLost
+	}
+	return ev
 }

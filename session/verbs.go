@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"turnlog/eventlog"
 )
@@ -37,7 +38,8 @@ func (s *Service) Stop(ctx context.Context, user, threadID, turnID string) (Stop
 	}
 	out := StopResult{Dropped: res.Dropped}
 	if res.Verdict == eventlog.InputAccepted || res.Verdict == eventlog.InputDuplicate {
-		out.Stopped, out.TurnID = res.TurnID != "", res.TurnID
+		queued := slices.Contains(res.Dropped, res.TurnID)
+		out.Stopped, out.TurnID = res.TurnID != "" && !queued, res.TurnID
 	}
 	return out, nil
 }
