@@ -143,7 +143,7 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 	}
 	n.bus = eventlog.NewBus(rdb, n.service.Node(), eventlog.BusOptions{Logger: logger})
 	n.bus.OnWake(n.service.Wake)
-	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{Logger: logger})
+	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{OnDetach: n.service.Detached, Logger: logger})
 	feed.hub.Store(n.hub)
 	n.reaper, err = reaper.New(log, reaper.Options{
 		Node: n.service.Node, Trust: trust, TextLimit: int(config.Limits.FrameBytes) / 2, Logger: logger,
