@@ -31,6 +31,8 @@ type committer struct {
 	once   sync.Once
 	wait   sync.WaitGroup
 
+	checking sync.Mutex // one CheckWriters at a time
+
 	mu       sync.Mutex
 	finished []finishedTurn // oldest first
 }

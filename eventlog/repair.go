@@ -192,8 +192,11 @@ func (w *Writer) begin(ctx context.Context) (reply, error) {
 // writes again what is missing. Call it after a reconnect. It blocks until every
 // turn was looked at or ctx ends.
 func (l *Log) CheckWriters(ctx context.Context) error {
+	c := l.committer()
+	c.checking.Lock()
+	defer c.checking.Unlock()
 	var all []*Writer
-	for _, lane := range l.committer().lanes {
+	for _, lane := range c.lanes {
 		all = append(all, lane.registered()...)
 	}
 	for _, w := range all {
@@ -205,7 +208,7 @@ func (l *Log) CheckWriters(ctx context.Context) error {
 			return fmt.Errorf("check writers: %w", err)
 		}
 	}
-	for _, t := range l.committer().recentlyFinished() {
+	for _, t := range c.recentlyFinished() {
 		if err := t.redo(ctx); err != nil {
 			return fmt.Errorf("check finished turn %s: %w", t.finish.Fence.TurnID, err)
 		}

@@ -79,6 +79,9 @@ type finishedTurn struct {
 	writer *Writer
 	finish Finish
 	until  time.Time
+
+	epoch   string // before the closing frames
+	lastSeq int64
 }
 
 // keepFinished remembers a finished turn, and forgets those whose time is over.
@@ -87,7 +90,8 @@ func (c *committer) keepFinished(w *Writer, f Finish) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetLocked(now)
-	c.finished = append(c.finished, finishedTurn{writer: w, finish: f, until: now.Add(keepFor)})
+	epoch, lastSeq := w.Position()
+	c.finished = append(c.finished, finishedTurn{writer: w, finish: f, until: now.Add(keepFor), epoch: epoch, lastSeq: lastSeq})
 }
 
 func (c *committer) forgetLocked(now time.Time) {
@@ -109,6 +113,9 @@ func (c *committer) recentlyFinished() []finishedTurn {
 // redo ends a finished turn again if Redis forgot that it ended.
 func (t finishedTurn) redo(ctx context.Context) error {
 	w := t.writer
+	w.mu.Lock()
+	w.epoch, w.lastSeq = t.epoch, t.lastSeq
+	w.mu.Unlock()
 	got, err := w.probe(ctx)
 	if err == nil {
 		err = w.restore(ctx, got)
