@@ -1,0 +1,57 @@
+package e2e_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// builtDir holds the program; made in TestMain.
+var builtDir string
+
+// binary builds the program once per run.
+var binary = sync.OnceValue(func() string {
+	path := filepath.Join(builtDir, "turnlog")
+	args := []string{"build", "-o", path}
+	if raced {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "turnlog/cmd/turnlog")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	return path
+})
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "turnlog-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	builtDir = dir
+	if given := os.Getenv("TURNLOG_E2E_BINARY"); given != "" {
+		binary = func() string { return given }
+	}
+	code := m.Run()
+	if complaints := closeShared(); complaints != "" {
+		fmt.Fprintln(os.Stderr, "nodes complained:\n"+complaints)
+		code = 1
+	}
+	_ = os.RemoveAll(dir)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,237 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// place is where a test runs: some nodes on one Redis.
+type place struct {
+	name  string
+	nodes []*node
+	redis *redisServer // nil with the embedded one
+}
+
+// url is a socket of node i (modulo their number) for a user.
+func (p *place) url(i int, user string) string { return p.nodes[i%len(p.nodes)].url(user, "") }
+
+// close ends everything that the place started.
+func (p *place) close() (complaints string) {
+	for _, n := range p.nodes {
+		n.cont()
+		n.kill()
+		complaints += n.complaints()
+	}
+	if p.redis != nil {
+		p.redis.kill()
+	}
+	return complaints
+}
+
+// redisServer is a real redis-server on a port of its own.
+type redisServer struct {
+	*process
+	addr string
+	dir  string
+}
+
+var redisReady = regexp.MustCompile(`Ready to accept connections`)
+
+func startRedis(args ...string) (*redisServer, error) {
+	dir, err := os.MkdirTemp(builtDir, "redis-")
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		all := append([]string{
+			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
+			"--logfile", "", "--daemonize", "no",
+		}, args...)
+		p, err := spawn(nil, "redis-server", all...)
+		if err != nil {
+			return nil, fmt.Errorf("%w (install Debian's redis-server: make deps)", err)
+		}
+		if _, err := p.stdout.await(redisReady, p.done); err != nil {
+			p.kill()
+			if try < 3 && strings.Contains(p.stdout.String(), "in use") {
+				continue // somebody was faster
+			}
+			return nil, err
+		}
+		return &redisServer{process: p, addr: "127.0.0.1:" + strconv.Itoa(port), dir: dir}, nil
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func (r *redisServer) url() string { return "redis://" + r.addr }
+
+// client is a connection of the test's own.
+func (r *redisServer) client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: r.addr})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// info reads a number from INFO.
+func (r *redisServer) info(t testing.TB, section, key string) int64 {
+	t.Helper()
+	text, err := r.client(t).Info(context.Background(), section).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), key+":"); ok {
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("INFO %s has no %s", section, key)
+	return 0
+}
+
+// kinds of places.
+const (
+	embedded = "embedded"
+	oneNode  = "one node"
+	twoNodes = "two nodes"
+	three    = "three nodes"
+)
+
+var sizes = map[string]int{embedded: 1, oneNode: 1, twoNodes: 2, three: 3}
+
+func start(kind string, flags ...string) (*place, error) {
+	p := &place{name: kind}
+	if kind != embedded {
+		r, err := startRedis()
+		if err != nil {
+			return nil, err
+		}
+		p.redis = r
+		flags = append([]string{"--redis", r.url()}, flags...)
+	}
+	for range sizes[kind] {
+		n, err := serve(flags...)
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		p.nodes = append(p.nodes, n)
+	}
+	return p, nil
+}
+
+var shared struct {
+	sync.Mutex
+	places map[string]func() (*place, error)
+}
+
+// at gives a shared place of this kind whose nodes have these flags.
+func at(t testing.TB, kind string, flags ...string) *place {
+	t.Helper()
+	key := kind + " " + strings.Join(flags, " ")
+	shared.Lock()
+	if shared.places == nil {
+		shared.places = map[string]func() (*place, error){}
+	}
+	get := shared.places[key]
+	if get == nil {
+		get = sync.OnceValues(func() (*place, error) { return start(kind, flags...) })
+		shared.places[key] = get
+	}
+	shared.Unlock()
+	p, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// own starts a place for this test alone.
+func own(t testing.TB, kind string, flags ...string) *place {
+	t.Helper()
+	p, err := start(kind, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if bad := p.close(); bad != "" && !t.Failed() {
+			t.Errorf("nodes complained:\n%s", bad)
+		}
+		if t.Failed() {
+			for _, n := range p.nodes {
+				t.Logf("node %s:\n%s", n.addr, tail(n.stderr.String(), 4000))
+			}
+		}
+	})
+	return p
+}
+
+// closeShared ends the shared places.
+func closeShared() (complaints string) {
+	for _, get := range shared.places {
+		if p, err := get(); err == nil {
+			complaints += p.close()
+		}
+	}
+	return complaints
+}
+
+// everywhere runs a test in every kind of place, with the same flags.
+func everywhere(t *testing.T, test func(t *testing.T, p *place), flags ...string) {
+	t.Helper()
+	for _, kind := range []string{embedded, oneNode, twoNodes, three} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, at(t, kind, flags...))
+		})
+	}
+}
+
+var users atomic.Int64
+
+// someone is a user nobody else uses.
+func someone() string { return "u" + strconv.FormatInt(users.Add(1), 10) }
+
+func tail(s string, n int) string {
+	if len(s) > n {
+		return "..." + s[len(s)-n:]
+	}
+	return s
+}
+
+// write puts a file into the test's directory.
+func write(t testing.TB, name, content string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
