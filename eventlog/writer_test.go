@@ -74,6 +74,7 @@ func TestWriter_FencedByWhoeverTookTheTurn(t *testing.T) {
 		"superseder has set its fence": {[]any{"closing", "turn-2"}, eventlog.OutcomeSuperseded},
 		"another attempt":              {[]any{"attempt", 2, "owner", "node-b"}, ""},
 		"ended":                        {[]any{"status", "finished", "outcome", "detached"}, eventlog.OutcomeDetached},
+		"owner declared dead":          {[]any{"owner", "", "lost_at", 1}, ""},
 		"next turn":                    {[]any{"turn_id", "turn-2", "ordinal", 2}, ""},
 		"deleted":                      {[]any{"deleted", 1, "status", "", "turn_id", ""}, "deleted"},
 	} {
