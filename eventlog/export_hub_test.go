@@ -19,3 +19,14 @@ func DecodePayload(p string) (c Commit, control string, err error) {
 	return Commit{Epoch: head.epoch, Ordinal: head.ordinal, Attempt: head.attempt,
 		TurnID: head.turnID, FirstSeq: head.first, Entries: entries}, "", err
 }
+
+// Ring opens the frame cache to its tests.
+type Ring struct{ r ring }
+
+// NewRing makes a ring of these bounds.
+func NewRing(frames, bytes int) *Ring { return &Ring{ring{maxFrames: frames, maxBytes: bytes}} }
+
+func (r *Ring) Push(d *Delivered)           { r.r.push(d) }
+func (r *Ring) Unshift(frames []*Delivered) { r.r.unshift(frames) }
+func (r *Ring) Bounds() (int64, int64)      { return r.r.first, r.r.last }
+func (r *Ring) Get(seq int64) *Delivered    { return r.r.get(seq) }

@@ -242,7 +242,7 @@ func (f *follower) compare(p Peek, epochs int) (behind bool) {
 	switch {
 	case p.Status == StatusUnknown || p.Epoch == "":
 		// Deleted, or the state is gone. A living owner rebuilds that; otherwise the turn is lost.
-		f.renew = f.renew || f.status != StatusUnknown
+		f.renew = f.renew || f.status == StatusFinished
 		if f.epoch != "" && f.status == StatusRunning {
 			if f.missing++; f.missing >= 3 {
 				f.mu.Unlock()
