@@ -42,6 +42,7 @@ func DescribeKeys(thread Thread, partitions int) ([]KeyInfo, error) {
 		{partition + "dead", "zset", "P:dead"},
 		{leaseKey, "zset", leaseKey},
 		{deadKey, "zset", deadKey},
+		{buriedKey, "zset", buriedKey},
 		{reaperKey, "string", reaperKey},
 		{formatKey, "string", formatKey},
 	}, nil

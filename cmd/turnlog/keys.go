@@ -66,6 +66,7 @@ var keyMeaning = map[string]string{
 	"P:dead":                 "nodes this partition knows to be dead",
 	"turnlog:{nodes}:lease":  "nodes by the expiry of their lease (Unix milliseconds)",
 	"turnlog:{nodes}:dead":   "nodes declared dead in the last 24 h",
+	"turnlog:{nodes}:buried": "of these, nodes whose turns and viewers have all been dealt with",
 	"turnlog:{nodes}:reaper": "who leads the reaper",
 	"turnlog:{nodes}:format": "format version and number of partitions",
 }

@@ -164,9 +164,16 @@ func turnlogVariables(environ []string) map[string]string {
 	return found
 }
 
+// otherVariables are the product's variables that are no settings: the file's
+// name, chat's token, and what programs of the command agent are told.
+var otherVariables = []string{
+	envPrefix + "CONFIG", envPrefix + "TOKEN",
+	envPrefix + "THREAD_ID", envPrefix + "TURN_ID", envPrefix + "ATTEMPT", envPrefix + "USER",
+}
+
 // unknownVariables makes a warning for each variable that names no setting.
 func unknownVariables(env map[string]string) []string {
-	known := []string{envPrefix + "CONFIG", envPrefix + "TOKEN"} // TOKEN is chat's
+	known := slices.Clone(otherVariables)
 	for _, s := range settings {
 		known = append(known, s.env())
 	}
