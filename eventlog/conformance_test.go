@@ -34,6 +34,11 @@ func conform(t *testing.T, opt eventlog.Options, f func(w *world)) {
 		log, rdb := openLog(t, redistest.Start(t), opt)
 		f(&world{TB: t, log: log, rdb: rdb})
 	})
+	t.Run("redis, every script twice", func(t *testing.T) { // B51
+		log, rdb := openLog(t, redistest.Start(t), opt)
+		rdb.AddHook(&doubler{tb: t, rdb: rdb})
+		f(&world{TB: t, log: log, rdb: rdb})
+	})
 }
 
 // thread returns a thread that no other test uses.

@@ -21,6 +21,9 @@ type script struct {
 	sha    string
 }
 
+// allScripts is filled while the package is initialised and read-only after that.
+var allScripts []*script
+
 // loadScript reads lua/<name>.lua and resolves its "-- use: a b" line: the
 // named lib_*.lua files, and those they use themselves, come first, each once.
 // It panics on a missing file: that is a mistake in this package.
@@ -48,7 +51,9 @@ func loadScript(name string) *script {
 	}
 	add(name)
 	sum := sha1.Sum([]byte(b.String()))
-	return &script{name: name, source: b.String(), sha: hex.EncodeToString(sum[:])}
+	s := &script{name: name, source: b.String(), sha: hex.EncodeToString(sum[:])}
+	allScripts = append(allScripts, s)
+	return s
 }
 
 // stripComments drops comment lines and indentation: the source travels

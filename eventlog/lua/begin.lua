@@ -19,7 +19,7 @@ local st = state_read(K)
 
 if is_dead(K, node) then return {'node_dead'} end
 if st.turn_id == sub.turn_id and st.deleted ~= '' then return {'deleted'} end
-if st.turn_id == sub.turn_id and st.running and st.owner == node then return started_again(K, st) end
+if st.turn_id == sub.turn_id and st.running and st.owner == node then return started_again(K, st, false) end
 
 local known = redis.call('GET', submission_key(K, sub))
 if known and st.deleted == '' then
@@ -35,7 +35,9 @@ if known and st.deleted == '' then
   elseif st.running and redis.call('EXISTS', K.inputs) == 1 then
     status = '' -- a steer that the running turn has not taken, or has
   end
-  return {verdict, turn_id, num(st.attempt), num(st.ordinal), st.epoch, st.turn_id == turn_id and num(st.turn_first) or 0, '', st.policy, place or 0, status}
+  local same = st.turn_id == turn_id
+  return {verdict, turn_id, same and num(st.attempt) or 0, same and num(st.ordinal) or 0, st.epoch, same and num(st.turn_first) or 0, '',
+    st.policy, place or 0, status}
 end
 
 if st.created_at == '' or st.deleted ~= '' then st.kind, st.kind_policy, st.thread_policy = ARGV[6], ARGV[7], '' end

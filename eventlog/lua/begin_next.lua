@@ -12,7 +12,7 @@ local node, claim = ARGV[2], ARGV[4]
 local st = state_read(K)
 
 if is_dead(K, node) then return {''} end
-if st.running and st.owner == node and st.claim == claim then return started_again(K, st) end
+if st.running and st.owner == node and st.claim == claim then return started_again(K, st, true) end
 if st.running and (st.restart ~= '1' or st.closing ~= '' or st.stop_at > 0) then return {''} end
 
 if st.running then

@@ -1,4 +1,4 @@
--- use: keys time cfg state due requests viewers
+-- use: keys time cfg state due requests viewers lost
 -- bury: clear up behind a dead node in one partition, one page per call.
 --
 -- KEYS[1]  turnlog:{p}:dead
@@ -11,7 +11,8 @@
 local P, cfg, now, node = string.sub(KEYS[1], 1, -5), cfg_parse(ARGV[1]), now_ms(), ARGV[2]
 local page = 50
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', num(now - 86400000))
-redis.call('ZADD', KEYS[1], num(now), node)
+redis.call('ZADD', KEYS[1], 'NX', num(now), node)
+redis.call('PEXPIRE', KEYS[1], 86400000)
 local turns, viewing = P .. 'node:' .. node .. ':turns', P .. 'node:' .. node .. ':viewing'
 local touched = {}
 
@@ -31,14 +32,7 @@ for _, name in ipairs(redis.call('SRANDMEMBER', turns, page)) do
   redis.call('SREM', turns, name)
   if st.running and st.owner == node then
     touched[#touched + 1] = name
-    if st.attempt < st.attempts and st.closing == '' and st.stop_at == 0 then
-      redis.call('HSET', K.state, 'owner', '', 'restart', '1')
-      redis.call('ZADD', P .. 'ready', num(now), name)
-      remote_set(K, '')
-    else
-      redis.call('HSET', K.state, 'owner', '', 'lost_at', num(now))
-      due_rearm(K)
-    end
+    turn_lost(K, st, now)
   end
 end
 

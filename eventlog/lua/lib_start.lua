@@ -89,10 +89,10 @@ local function started_reply(st, first, started, blob)
 end
 
 -- started_again answers the same call sent twice.
-local function started_again(K, st)
+local function started_again(K, st, claimed)
   local blob = redis.call('HGET', K.state, 'submission')
   local first = st.turn_first
   if st.attempt > 1 then first = tonumber(redis.call('HGET', K.state, 'attempt_first') or '') or first end
   local e = redis.call('XRANGE', K.log, num(first), num(first))[1]
-  return started_reply(st, first, e and e[2][8] or started_frame(st, submission_parse(blob)), blob)
+  return started_reply(st, first, e and e[2][8] or started_frame(st, submission_parse(blob)), claimed and blob or '')
 end
