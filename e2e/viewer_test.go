@@ -191,7 +191,8 @@ func (v *viewer) recent() string {
 	all := v.Messages()
 	var b strings.Builder
 	for _, m := range all[max(0, len(all)-12):] {
-		b.WriteString(tail(m.String(), 300) + "\n")
+		line := m.String()
+		b.WriteString(line[:min(len(line), 240)] + "\n")
 	}
 	return b.String()
 }
