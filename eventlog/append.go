@@ -18,7 +18,7 @@ type flight struct {
 	args     []any
 	expected int64
 	count    int
-	sentAt   time.Time
+	sentAt   time.Time // the first time
 
 	source   bool // send the script's source: the server does not know it
 	tries    int
@@ -44,7 +44,7 @@ func (f *flight) init(w *Writer, stateKey string) {
 func (f *flight) reset() {
 	clear(f.entries)
 	f.entries = f.entries[:0]
-	f.bytes, f.ops, f.confirm, f.source, f.tries, f.failedAt = 0, turnOps{}, false, false, 0, time.Time{}
+	f.bytes, f.ops, f.confirm, f.source, f.tries, f.failedAt, f.sentAt = 0, turnOps{}, false, false, 0, time.Time{}, time.Time{}
 }
 
 // build writes the call's arguments into the reused slice; see lua/append.lua.

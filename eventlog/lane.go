@@ -13,6 +13,9 @@ const (
 	lanePipelineBytes = 2 << 20
 	lanePipelineCalls = 1024
 
+	// After failures all turns of the lane are compared with Redis, at most this often.
+	laneCheckEvery = 3 * time.Second
+
 	laneBackoffMin = 20 * time.Millisecond
 	laneBackoffMax = time.Second
 )
@@ -33,6 +36,8 @@ type lane struct {
 	taken    []*Writer
 	cmds     []*redis.Cmd
 	troubled bool // a pipeline failed; writers without traffic are to be checked
+	checked  time.Time
+	answered time.Time // when the newest replies came
 }
 
 func newLane(c *committer) *lane {
@@ -160,13 +165,18 @@ func (l *lane) send() {
 	defer cancel()
 	pipe := l.c.rdb.Pipeline()
 	l.cmds = l.cmds[:0]
+	now := time.Now()
 	for _, w := range l.batch {
+		if w.flight.sentAt.IsZero() {
+			w.flight.sentAt = now
+		}
 		cmd := redis.NewCmd(ctx, w.flight.call()...)
 		l.cmds = append(l.cmds, cmd)
 		_ = pipe.Process(ctx, cmd) // only queues
 	}
 	_, err := pipe.Exec(ctx)
 	failed := false
+	l.answered = time.Now()
 	for i, w := range l.batch {
 		got, cmdErr := l.cmds[i].Result()
 		if cmdErr == nil && got == nil {
@@ -178,8 +188,8 @@ func (l *lane) send() {
 	clear(l.cmds)
 	if failed {
 		l.troubled = true
-	} else if l.troubled {
-		l.troubled = false
+	} else if l.troubled && time.Since(l.checked) > laneCheckEvery {
+		l.troubled, l.checked = false, time.Now()
 		for _, w := range l.registered() {
 			w.check()
 		}

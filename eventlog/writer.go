@@ -262,6 +262,9 @@ func (w *Writer) committed(lastSeq int64) bool {
 	w.appended += n
 	w.remember(first, f.entries)
 	w.kept.merge(f.ops)
+	if n > 0 {
+		w.log.opt.Metrics.Appended(len(f.entries), f.bytes, w.lane.answered.Sub(f.sentAt))
+	}
 	w.mu.Lock()
 	w.lastSeq = lastSeq
 	epoch := w.epoch

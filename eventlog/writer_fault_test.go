@@ -27,7 +27,7 @@ type faultProxy struct {
 	dropRate  atomic.Int64 // per mille of replies dropped
 	dropEvery atomic.Int64 // one reply in so many is dropped
 	replies   atomic.Int64
-	blackHole atomic.Bool  // reads and never answers
+	blackHole atomic.Bool // reads and never answers
 	dropped   atomic.Int64
 
 	mu    sync.Mutex
