@@ -14,7 +14,9 @@
 // # Guarantees
 //
 // Viewers check what they get: every thread's numbers have to go up by one, and
-// a result says how many were missing or came twice. CPU is read from /proc for
+// a result says how many were missing or came twice (trimmed_frames were missing
+// too, but a new header said so: the viewer was further behind than the log
+// reaches). CPU is read from /proc for
 // processes on this machine, Redis' own figures come from INFO. Latency is the
 // time from the making of a chunk in the agent to its arrival here; across
 // machines it needs clocks that agree.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// settle is how long a run goes on before the measurement begins.
+	// settle is how long a run goes on, at most, before the measurement begins.
 	settle = 2 * time.Second
 	// atOnce bounds how many connections are made at the same time.
 	atOnce = 32
@@ -110,7 +110,7 @@ func (s *stage) play(ctx context.Context, result *Result) error {
 	}); err != nil {
 		return err
 	}
-	if err := pass(ctx, settle, failures); err != nil {
+	if err := pass(ctx, min(settle, o.Duration), failures); err != nil {
 		return err
 	}
 
@@ -187,10 +187,11 @@ func (s *stage) redisFigures(ctx context.Context, result *Result, before counter
 // sum adds up what the viewers saw. They have stopped.
 func (s *stage) sum(result *Result, frames, took float64) {
 	var all histogram
-	var missing, repeated, silent float64
+	var missing, trimmed, repeated, silent float64
 	for _, v := range s.viewers {
 		all.merge(&v.latency)
 		missing += float64(v.missing)
+		trimmed += float64(v.trimmed)
 		repeated += float64(v.repeated)
 		if v.received.Load() == 0 {
 			silent++
@@ -199,7 +200,7 @@ func (s *stage) sum(result *Result, frames, took float64) {
 	result.Latency = all.percentiles()
 	result.Figures["delivered_frames_per_second"] = frames / took
 	result.Figures["missing_frames"], result.Figures["repeated_frames"] = missing, repeated
-	result.Figures["viewers_without_frames"] = silent
+	result.Figures["trimmed_frames"], result.Figures["viewers_without_frames"] = trimmed, silent
 	if s.options.Workload == Live {
 		result.Figures["offered_frames_per_second"] = s.options.Rate * float64(s.options.Threads)
 	}

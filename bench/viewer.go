@@ -29,7 +29,9 @@ type viewer struct {
 	last     int64        // newest number
 	missing  int64
 	repeated int64
-	finished bool // a turn_finished has come
+	trimmed  int64 // missing, but a new header said so: the log no longer held them
+	restart  bool  // a header has come since the last frame
+	finished bool  // a turn_finished has come
 }
 
 // dial connects as the given user.
@@ -90,12 +92,19 @@ func (v *viewer) scan(message []byte) {
 	if measured {
 		now = time.Now().UnixMicro()
 	}
+	headers := bytes.Contains(message, keyHeader)
 	for rest := message; ; {
 		at := bytes.Index(rest, keySeq)
+		frame := rest[:max(at, 0)]
+		if at < 0 {
+			frame = rest
+		}
+		if headers && bytes.Contains(frame, keyHeader) {
+			v.restart = true
+		}
 		if at < 0 {
 			return
 		}
-		frame := rest[:at]
 		rest = rest[at+len(keySeq):]
 		v.account(digits(rest))
 		if stamp := bytes.Index(frame, keyStamp); stamp >= 0 {
@@ -111,12 +120,15 @@ func (v *viewer) scan(message []byte) {
 func (v *viewer) account(seq int64) {
 	v.received.Add(1)
 	switch {
+	case v.last > 0 && seq > v.last+1 && v.restart:
+		v.trimmed += seq - v.last - 1
 	case v.last > 0 && seq > v.last+1:
 		v.missing += seq - v.last - 1
 	case seq <= v.last:
 		v.repeated++
 	}
 	v.last = max(v.last, seq)
+	v.restart = false
 }
 
 func digits(b []byte) (n int64) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -51,6 +52,7 @@ func newBenchCommand() *cobra.Command {
 				return fmt.Errorf("find this program to start nodes from: %w", err)
 			}
 			options.Program = program
+			routeRedisLog(slog.New(slog.DiscardHandler)) // the result says what went wrong
 			options.Progress = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
