@@ -29,9 +29,21 @@ type Subscriber interface {
 var _ Subscriber = (*Bus)(nil)
 
 // Hub follows threads for the viewers of one node: one follower per thread,
-// however many viewers it has. See doc.go for how nothing gets lost between
-// the log and the live messages.
+// however many viewers it has. A viewer is a cursor: it pulls what comes after
+// its position from the follower's cache of recent frames, each encoded once
+// for the whole node, else page by page from the log. So a slow viewer costs
+// no memory and slows nobody.
 //
+// The log is the only truth; live messages merely say that it grew. They are
+// subscribed before the log is read, so nothing falls between the two. Repeats
+// are dropped, holes are read from the log, and frames of another epoch are
+// believed only after the log confirmed it; then, or when the log was trimmed
+// past a viewer, it gets a new header in-band. A live message that is lost
+// leaves nothing but a delay: Run compares followed threads with the log every
+// CheckEvery (threads where nothing runs every IdleCheckEvery), and at once
+// after a reconnect.
+//
+// While Redis is away viewers get what the cache holds, then errors from Next.
 // All methods are safe for concurrent use.
 type Hub struct {
 	store Store

@@ -149,6 +149,28 @@ func TestLive_HoleIsReadAndRepeatsAreDropped(t *testing.T) {
 	}
 }
 
+func TestF20_OneHoleIsReadOnceForAllViewers(t *testing.T) {
+	r := newRig(eventlog.HubOptions{})
+	r.append(alice, "turn_started")
+	var tails []*tail
+	for range 1000 {
+		tails = append(tails, r.join(t, alice, eventlog.Cursor{Live: true}))
+	}
+	r.bus.setLose(func(string) bool { return true })
+	r.chunks(alice, 20)
+	r.bus.setLose(nil)
+	r.chunks(alice, 1)
+	for _, tl := range tails {
+		tl.drain()
+		if len(tl.frames) != 21 {
+			t.Fatalf("frames %v", tl.frames)
+		}
+	}
+	if n := r.count("frames"); n != 1 || r.bus.subscriptions() != 1 {
+		t.Errorf("%d reads and %d subscriptions for 1000 viewers", n, r.bus.subscriptions())
+	}
+}
+
 func TestB14_TrimmedPastASlowViewer(t *testing.T) {
 	r := newRig(eventlog.HubOptions{RingFrames: 4})
 	r.append(alice, "turn_started")
