@@ -56,7 +56,7 @@ type corkedConn struct {
 	heard atomic.Int64 // Unix nanoseconds of the newest bytes from the peer
 
 	// onStall is called once when the peer took no bytes for stall; then the
-	// write is given stallGrace more. Set before the first write.
+	// write is given that long again, at most stallGrace. Set before the first write.
 	onStall func()
 
 	mu     sync.Mutex
@@ -155,7 +155,7 @@ func (c *corkedConn) sendLocked(p []byte) error {
 			c.failed = err
 			return err
 		default:
-			warned, wait = true, stallGrace
+			warned, wait = true, min(wait, stallGrace)
 			if c.onStall != nil {
 				c.onStall()
 			}
