@@ -168,6 +168,18 @@ func TestB51_EveryScriptRunTwiceHasOneEffect(t *testing.T) {
 	if r := w.reap(th); !r.Ended {
 		t.Fatalf("reaped %+v", r)
 	}
+	lost := w.thread()
+	w.start(lost)
+	orphans, err := log.Sweep(t.Context(), []string{"node-x"})
+	if err != nil || len(orphans) != 1 || orphans[0].Thread != lost || orphans[0].Owner != "node-a" {
+		t.Fatalf("orphans %+v, %v", orphans, err)
+	}
+	if ok, err := log.Lose(t.Context(), orphans[0]); err != nil || !ok {
+		t.Fatalf("lose %v, %v", ok, err)
+	}
+	if r := w.reap(lost); !r.Ended || r.Outcome != eventlog.OutcomeOwnerLost {
+		t.Fatalf("reaped %+v", r)
+	}
 	w.must(log.Resign(t.Context(), "node-d"))
 	if ok, err := log.Delete(t.Context(), th); err != nil || !ok {
 		t.Fatalf("delete %v, %v", ok, err)

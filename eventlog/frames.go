@@ -26,10 +26,13 @@ func (l *Log) Frames(ctx context.Context, t Thread, after, until int64, limit in
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
 	var out []StoredFrame
-	bytes := 0
+	bytes, bite := 0, 64
 	for len(out) < limit {
-		// Big frames come in small bites: one reply never holds much more than asked for.
-		n := min(limit-len(out), 64)
+		// Bites grow as long as frames are small: one reply never holds much more than asked for.
+		n := min(limit-len(out), bite)
+		if bytes < 64<<10 {
+			bite *= 4
+		}
 		page, err := l.rdb.XRangeN(ctx, k.log(), strconv.FormatInt(after+1, 10), end, int64(n)).Result()
 		if err != nil {
 			return nil, l.mapError(ctx, "read frames", err)

@@ -288,3 +288,27 @@ func TestB66_AToolCallHasOneTarget(t *testing.T) {
 		}
 	})
 }
+
+func TestUnreadInputsAreBounded(t *testing.T) {
+	conform(t, eventlog.Options{InputLimit: 3}, func(w *world) {
+		th := w.thread()
+		a := w.start(th)
+		send := func(i int, want eventlog.InputVerdict) {
+			w.Helper()
+			w.input(th, a.TurnID, eventlog.Input{ID: fmt.Sprintf("m%d", i), Kind: eventlog.InputPermissionMode, Payload: []byte(`{}`)}, want)
+		}
+		for i := range 3 {
+			send(i, eventlog.InputAccepted)
+		}
+		send(3, eventlog.InputQueueFull)
+		w.input(th, a.TurnID, eventlog.Input{ID: "stop", Kind: eventlog.InputStop}, eventlog.InputAccepted)
+		wr := w.log.NewWriter(fenceOf(th, a, "node-a"), a, eventlog.WriterOptions{})
+		wr.Consumed(3)
+		w.must(wr.Flush(w.Context()))
+		send(3, eventlog.InputAccepted)
+		in, err := w.log.Inputs(w.Context(), th, a.TurnID, 3)
+		if err != nil || len(in) != 2 || in[0].Kind != eventlog.InputStop || in[1].Seq != 5 {
+			w.Fatalf("inputs %+v, %v", in, err)
+		}
+	})
+}

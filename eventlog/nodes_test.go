@@ -117,7 +117,11 @@ func TestB81_ALostTurnIsRestartedWithinItsAttempts(t *testing.T) {
 		s := w.submission()
 		s.Attempts = 2
 		a := w.begin(eventlog.Begin{Thread: th, Submission: s, Generation: 1}, eventlog.VerdictStarted)
-		w.emit(th, a, "node-a", chunk(0), toolCall("r1", 0, ""))
+		w.emit(th, a, "node-a", chunk(0), toolCall("r1", 0, "")).Checkpoint([]byte("at 1"))
+		eventually(w, "the checkpoint is stored", func() bool {
+			state, err := w.log.Checkpoint(w.Context(), th)
+			return err == nil && string(state) == "at 1"
+		})
 		w.kill("node-a")
 		if _, err := w.log.Bury(w.Context(), "node-a"); err != nil {
 			w.Fatal(err)
@@ -128,6 +132,9 @@ func TestB81_ALostTurnIsRestartedWithinItsAttempts(t *testing.T) {
 		n, err := w.log.BeginNext(w.Context(), th, "node-b")
 		if err != nil || n.Attempt != 2 || n.TurnID != a.TurnID || n.Ordinal != 1 || n.FirstSeq != 5 || string(n.Submission.Message) != string(s.Message) {
 			w.Fatalf("next attempt %+v, %v", n, err)
+		}
+		if state, err := w.log.Checkpoint(w.Context(), th); err != nil || string(state) != "at 1" {
+			w.Fatalf("checkpoint %q, %v", state, err)
 		}
 		w.emit(th, n, "node-b", chunk(0))
 		w.types(th, "1 turn_started", "2 chunk", "3 tool_call", "4 request_closed", "5 turn_started", "6 chunk")

@@ -32,6 +32,25 @@ func (l *Log) RunningTurns(ctx context.Context, user string) ([]RunningTurn, err
 	return l.Running(ctx, threads)
 }
 
+// Checkpoint returns the newest checkpoint of a thread's running turn, nil
+// without one.
+func (l *Log) Checkpoint(ctx context.Context, t Thread) ([]byte, error) {
+	k, err := l.keys(t)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
+	defer cancel()
+	state, err := l.rdb.HGet(ctx, k.state(), "checkpoint").Bytes()
+	if err == redis.Nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, l.mapError(ctx, "read checkpoint", err)
+	}
+	return state, nil
+}
+
 // Running returns those of the threads' turns that are running.
 func (l *Log) Running(ctx context.Context, threads []Thread) ([]RunningTurn, error) {
 	if len(threads) == 0 {
@@ -60,6 +79,35 @@ func (l *Log) Running(ctx context.Context, threads []Thread) ([]RunningTurn, err
 		turn := runningTurn(t, r)
 		turn.Detached = r.int(8) > 0
 		out = append(out, turn)
+	}
+	return out, nil
+}
+
+// AllRunning lists the running turns of all users: for administrators, and for
+// the sweep that finds turns of which no node knows.
+func (l *Log) AllRunning(ctx context.Context) ([]RunningTurn, error) {
+	threads, err := l.indexed(ctx, "turns")
+	if err != nil {
+		return nil, err
+	}
+	return l.Running(ctx, threads)
+}
+
+// indexed lists the threads in one zset of every partition.
+func (l *Log) indexed(ctx context.Context, name string) ([]Thread, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
+	defer cancel()
+	pipe := l.rdb.Pipeline()
+	var sets []*redis.StringSliceCmd
+	for p := range l.opt.Partitions {
+		sets = append(sets, pipe.ZRange(ctx, partitionPrefix(p)+name, 0, -1))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, l.mapError(ctx, "list "+name, err)
+	}
+	var out []Thread
+	for _, s := range sets {
+		out = append(out, parseMembers(s.Val())...)
 	}
 	return out, nil
 }

@@ -70,7 +70,7 @@ if st.running and not closing then
     redis.call('HSET', K.state, 'stop_at', num(now + cfg.stop))
     due_rearm(K)
   end
-  if st.closing == '' and st.owner ~= node then wake(K, st.owner) end
+  if st.closing == '' then wake(K, st.owner) end
   return {'superseding', sub.turn_id, 0, 0, st.epoch, 0, '', '', 0, '', running_turn(st)}
 end
 if quota > 0 and not st.running and redis.call('SCARD', K.U .. ':running') >= quota then return {'quota_exceeded', sub.turn_id} end

@@ -43,7 +43,7 @@ local function close_turn(K, st, now, cfg, outcome, finisher, frames, consumed)
   redis.call('PEXPIRE', K.U .. ':threads', cfg.history)
   redis.call('PEXPIRE', K.log, cfg.replay)
   redis.call('PEXPIRE', K.turns, cfg.replay)
-  for _, key in ipairs({K.state, K.messages, K.queue}) do redis.call('PEXPIRE', key, cfg.history) end
+  for _, key in ipairs({K.state, K.messages, K.queue, K.viewers}) do redis.call('PEXPIRE', key, cfg.history) end
   if redis.call('LLEN', K.queue) > 0 then
     redis.call('ZADD', K.P .. 'ready', num(now), K.name)
     st.ready = '1'

@@ -14,13 +14,14 @@ local function numbering(K, st, fresh_epoch, by_owner)
     st.pos = math.max(st.pos, tonumber(top[2][6]) or 0)
   end
   st.last_seq = math.max(st.last_seq, top_seq(K.messages))
+  if by_owner then return end
   local master = replid()
   if st.epoch == '' or st.deleted ~= '' then
     st.epoch = fresh_epoch
-  elseif not by_owner and master ~= '' and st.replid ~= '' and master ~= st.replid then
+  elseif master ~= '' and st.replid ~= '' and master ~= st.replid then
     st.epoch, st.last_seq, st.jumped = fresh_epoch, st.last_seq + 65536, true
   end
-  if not by_owner and master ~= '' then st.replid = master end
+  if master ~= '' then st.replid = master end
 end
 
 -- log_add writes one frame of the turn in st behind st.last_seq.

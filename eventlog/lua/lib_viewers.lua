@@ -11,14 +11,15 @@ local function remote_set(K, owner)
 end
 
 -- viewer_add registers a node; an older generation changes nothing. A thread
--- without a turn keeps its viewers for an hour.
+-- without a state keeps its viewers for an hour, one that waits for its next turn as long as its history.
 local function viewer_add(K, st, node, generation, now)
   local old = tonumber(redis.call('HGET', K.viewers, node) or '')
   if old and old > generation then return end
   redis.call('HSET', K.viewers, node, num(generation))
   redis.call('SADD', node_key(K, node, 'viewing'), K.name)
   if not st.running then
-    redis.call('PEXPIRE', K.viewers, 3600000)
+    local state = redis.call('PTTL', K.state)
+    redis.call('PEXPIRE', K.viewers, st.epoch ~= '' and st.deleted == '' and state > 0 and state or 3600000)
     return
   end
   redis.call('PERSIST', K.viewers)

@@ -15,7 +15,8 @@ local reaper, skip_grace = ARGV[2], ARGV[3] == '1'
 local st = state_read(K)
 never_refused(K)
 if not st.running then
-  redis.call('ZREM', K.P .. 'due', K.name)
+  for _, index in ipairs({'due', 'turns'}) do redis.call('ZREM', K.P .. index, K.name) end
+  redis.call('SREM', K.U .. ':running', K.thread)
   if st.deleted == '' and ARGV[5] ~= '' and ARGV[5] == st.turn_id and st.finisher == reaper and tonumber(ARGV[6]) == st.attempt then
     return {'ended', {}, finished_again(K, st, reaper)}
   end

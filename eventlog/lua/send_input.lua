@@ -75,6 +75,7 @@ if kind == 'answer' then
   requests_rearm(K)
 else
   if not running then return {'not_running', target, '', {}} end
+  if redis.call('XLEN', K.inputs) >= cfg.inputs then redis.call('XTRIM', K.inputs, 'MINID', num(st.consumed + 1)) end
   if redis.call('XLEN', K.inputs) >= cfg.inputs then return {'queue_full', target, '', {}} end
   store()
 end
