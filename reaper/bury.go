@@ -11,11 +11,7 @@ import (
 
 // buryNodes declares dead the nodes whose lease is past, if this node may tell,
 // and buries every dead node whose burial is not done.
-func (r *Reaper) buryNodes(ctx context.Context) error {
-	nodes, err := r.log.Nodes(ctx)
-	if err != nil {
-		return err
-	}
+func (r *Reaper) buryNodes(ctx context.Context, nodes []eventlog.NodeState) error {
 	for _, n := range nodes {
 		if n.Buried || n.ID == r.node {
 			continue

@@ -29,6 +29,7 @@ type Deadlines interface {
 type Log interface {
 	Membership
 	Deadlines
+	Sweeper
 }
 
 var _ Log = (*eventlog.Log)(nil)
@@ -50,6 +51,7 @@ type Options struct {
 	Trust *Trust
 
 	Tick      time.Duration // pause between looks (default 500 ms), jittered by a tenth
+	Sweep     time.Duration // pause between sweeps over all running turns (default 1 min); longer than the lease
 	Batch     int           // due threads per partition and look (default 128)
 	TextLimit int           // bytes of partial text kept (default 512 KiB)
 
@@ -60,6 +62,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Tick == 0 {
 		o.Tick = 500 * time.Millisecond
+	}
+	if o.Sweep == 0 {
+		o.Sweep = time.Minute
 	}
 	if o.Batch == 0 {
 		o.Batch = 128
@@ -82,8 +87,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("reaper: Options.Node is required")
 	case o.Trust == nil:
 		return fmt.Errorf("reaper: Options.Trust is required")
-	case o.Tick < 0 || o.Batch < 0 || o.TextLimit < 0:
-		return fmt.Errorf("reaper: Tick, Batch and TextLimit must not be negative")
+	case o.Tick < 0 || o.Sweep < 0 || o.Batch < 0 || o.TextLimit < 0:
+		return fmt.Errorf("reaper: Tick, Sweep, Batch and TextLimit must not be negative")
 	}
 	return nil
 }
@@ -100,6 +105,9 @@ type Reaper struct {
 	opt  Options
 	term int64
 	node string // under which the term was given
+
+	swept    time.Time // start of the last sweep
+	suspects map[eventlog.Orphan]bool
 }
 
 // New returns a Reaper; Run does the work.
@@ -140,7 +148,14 @@ func (r *Reaper) RunOnce(ctx context.Context) error {
 	if err != nil || !leads {
 		return err
 	}
-	if err := r.buryNodes(ctx); err != nil {
+	nodes, err := r.log.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.buryNodes(ctx, nodes); err != nil {
+		return err
+	}
+	if err := r.sweep(ctx, nodes); err != nil {
 		return err
 	}
 	due, err := r.log.DueThreads(ctx, r.opt.Batch)

@@ -29,6 +29,7 @@ type fakeLog struct {
 	frames  []eventlog.StoredFrame
 	moves   int   // how often the log moves between look and close
 	failing error // next Reap fails
+	orphans []eventlog.Orphan
 	calls   []string
 	closed  []*eventlog.Closing
 }
@@ -85,6 +86,16 @@ func (f *fakeLog) Reap(_ context.Context, r eventlog.Reap) (eventlog.Reaped, err
 
 func (f *fakeLog) Frames(_ context.Context, _ eventlog.Thread, after, until int64, limit, _ int) ([]eventlog.StoredFrame, error) {
 	return f.frames[after:min(until, after+int64(limit))], nil
+}
+
+func (f *fakeLog) Sweep(_ context.Context, known []string) ([]eventlog.Orphan, error) {
+	f.note("sweep %v", known)
+	return f.orphans, nil
+}
+
+func (f *fakeLog) Lose(_ context.Context, o eventlog.Orphan) (bool, error) {
+	f.note("lose %s", o.TurnID)
+	return true, nil
 }
 
 func trusted(lease, heartbeat time.Duration) *reaper.Trust {
@@ -196,4 +207,34 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	if _, err := reaper.New(&fakeLog{}, reaper.Options{}); err == nil || !strings.Contains(err.Error(), "Node") {
 		t.Errorf("err = %v, want one that names Node", err)
 	}
+}
+
+// B89: a turn that nobody runs and whose owner nobody knows is found and ended,
+// but not at first sight: its node may be registering again.
+func TestB89_SweepEndsOrphansSeenTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		orphan := eventlog.Orphan{Thread: eventlog.Thread{User: "u", ID: "left"}, TurnID: "turn-left", Attempt: 1, Owner: "forgotten"}
+		log := &fakeLog{leads: true, orphans: []eventlog.Orphan{orphan}, nodes: []eventlog.NodeState{{ID: "me"}, {ID: "done", Past: true, Dead: true, Buried: true}}}
+		trust := trusted(10*time.Second, 3*time.Second)
+		r := newReaper(t, log, trust)
+		look := func() {
+			t.Helper()
+			trust.Beat(time.Now(), nil)
+			if err := r.RunOnce(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look()
+		look() // too early for another sweep
+		if !log.called("sweep [me]") || log.called("lose") {
+			t.Fatalf("calls %v; want one sweep and nothing lost", log.calls)
+		}
+		for range 25 {
+			time.Sleep(3 * time.Second) // synctest: fake time
+			look()
+		}
+		if !log.called("lose turn-left") || !log.called("reap left") {
+			t.Fatalf("calls %v; want the orphan lost and reaped", log.calls)
+		}
+	})
 }
