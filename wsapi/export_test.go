@@ -1,6 +1,7 @@
 package wsapi
 
 import (
+	"encoding/json"
 	"net"
 	"time"
 )
@@ -30,4 +31,24 @@ func (s *Server) Writes() (n int64) {
 		c.cork.mu.Unlock()
 	}
 	return n
+}
+
+// Dispatch runs a decoded message through the checks of envelope and data, up to
+// where the command would be carried out.
+func Dispatch(text []byte) (verdict string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		return "invalid_message"
+	}
+	f := form{fields: fields}
+	if name := f.text("command"); name != "" {
+		data := form{fields: f.object("data")}
+		f.requestID()
+		if known, ok := commands[name]; ok {
+			known.parse(&data)
+		}
+		return string(data.details.end())
+	}
+	f.answer(f.text("type"))
+	return string(f.details.end())
 }
