@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"sync"
 
 	"turnlog/eventlog"
 	"turnlog/session"
@@ -40,7 +39,7 @@ type fakeWriter struct {
 	fence eventlog.Fence
 	opts  eventlog.WriterOptions
 
-	mu       sync.Mutex
+	mu       sema // a channel, so that the bubble's clock goes on while it is held
 	err      error
 	consumed int64
 	state    []byte
@@ -49,7 +48,7 @@ type fakeWriter struct {
 var _ session.Writer = (*fakeWriter)(nil)
 
 func (l *fakeLog) NewWriter(fence eventlog.Fence, _ eventlog.Admission, opts eventlog.WriterOptions) session.Writer {
-	return &fakeWriter{log: l, fence: fence, opts: opts}
+	return &fakeWriter{log: l, fence: fence, opts: opts, mu: make(sema, 1)}
 }
 
 func (w *fakeWriter) Emit(ctx context.Context, e eventlog.Entry) error {
@@ -160,3 +159,8 @@ func (w *fakeWriter) Abandon() {
 		w.err = eventlog.ErrClosed
 	}
 }
+
+type sema chan struct{}
+
+func (s sema) Lock()   { s <- struct{}{} }
+func (s sema) Unlock() { <-s }

@@ -17,8 +17,10 @@ const maxReason = 2000
 // generation_stopped. The agent's right to speak has ended before, so no text
 // of it follows.
 func (t *turn) logStop(ctx context.Context) {
-	t.emitMu.Lock()
-	defer t.emitMu.Unlock()
+	if t.floor.take(ctx) != nil {
+		return
+	}
+	defer t.floor.leave()
 	// The transcript knows what is in the log; everything queued belongs to it.
 	if t.w.Flush(ctx) != nil {
 		return // lost: whoever ended the turn wrote the rest

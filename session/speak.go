@@ -58,13 +58,12 @@ func frameError(err error) error {
 func (t *turn) speak(ctx context.Context, e eventlog.Entry) error {
 	ctx, release := t.bounded(ctx)
 	defer release()
-	t.emitMu.Lock()
-	defer t.emitMu.Unlock()
+	if err := t.floor.take(ctx); err != nil {
+		return err
+	}
+	defer t.floor.leave()
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	return t.w.Emit(ctx, e)
 }
@@ -121,14 +120,32 @@ func (t *turn) Checkpoint(ctx context.Context, state []byte) error {
 	if len(state) > agent.MaxCheckpoint {
 		return fmt.Errorf("the checkpoint has %d bytes, at most %d are allowed", len(state), agent.MaxCheckpoint)
 	}
-	t.emitMu.Lock() // in order with the frames around it
-	defer t.emitMu.Unlock()
+	ctx, release := t.bounded(ctx)
+	defer release()
+	if err := t.floor.take(ctx); err != nil { // in order with the frames around it
+		return err
+	}
+	defer t.floor.leave()
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	t.w.Checkpoint(bytes.Clone(state))
 	return nil
 }
+
+// floor is the right to queue the next frame. Unlike a mutex it can be waited
+// for with a context: whoever holds it may be blocked by a slow Redis.
+type floor chan struct{}
+
+func (f floor) take(ctx context.Context) error {
+	if ctx.Err() == nil {
+		select {
+		case f <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func (f floor) leave() { <-f }

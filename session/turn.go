@@ -33,7 +33,7 @@ type turn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	emitMu sync.Mutex // held from the look at ctx until the frame is queued
+	floor floor // held from the look at ctx until the frame is queued
 
 	saidMu sync.Mutex
 	said   *closing.Transcript // what is in the log; fed by commits
@@ -64,6 +64,7 @@ func newTurn(e *env, life context.Context, fence eventlog.Fence, adm eventlog.Ad
 		nudged:   make(chan struct{}, 1),
 	}
 	t.mail.init()
+	t.floor = make(floor, 1)
 	ctx, cancel := context.WithCancelCause(life)
 	t.ctx, t.cancel = context.WithValue(ctx, turnKey{}, t), cancel
 	sub := adm.Submission
