@@ -38,6 +38,9 @@ type Machine struct {
 	Cores  int    `json:"cores"`
 	OS     string `json:"os"`
 	Memory string `json:"memory,omitempty"`
+	// Load is the load average of the last minute when the run began: figures
+	// from a machine that was busy with something else are worth little.
+	Load float64 `json:"load_average"`
 }
 
 // Percentiles of a distribution.
@@ -91,6 +94,9 @@ func thisMachine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH}
 	m.CPU = procField("/proc/cpuinfo", "model name")
 	m.Memory = procField("/proc/meminfo", "MemTotal")
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(b), &m.Load)
+	}
 	return m
 }
 
@@ -107,7 +113,7 @@ func procField(file, key string) string {
 
 // Table writes the result for people.
 func (r *Result) Table(w io.Writer) {
-	fmt.Fprintf(w, "%s on %d x %s, %s, redis %s\n", r.Workload, r.Machine.Cores, r.Machine.CPU, r.Versions["go"], r.Versions["redis"])
+	fmt.Fprintf(w, "%s on %d x %s, load average %.1f before, %s, redis %s\n", r.Workload, r.Machine.Cores, r.Machine.CPU, r.Machine.Load, r.Versions["go"], r.Versions["redis"])
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var parameters []string
 	for _, k := range sortedKeys(r.Parameters) {
