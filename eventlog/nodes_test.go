@@ -260,3 +260,23 @@ func TestOneNodeLeadsAndTheTermRises(t *testing.T) {
 		}
 	})
 }
+
+func TestB80_AnOwnerThatWatchedAloneIsLostWhateverThePolicy(t *testing.T) {
+	conform(t, eventlog.Options{NodeLease: 20 * time.Millisecond, Grace: time.Millisecond}, func(w *world) {
+		threads := map[eventlog.Policy]eventlog.Thread{}
+		for _, p := range []eventlog.Policy{eventlog.PolicyCancel, eventlog.PolicyGrace, eventlog.PolicyPreserve} {
+			s := w.submission()
+			s.Policy, threads[p] = p, w.thread()
+			w.begin(eventlog.Begin{Thread: threads[p], Submission: s, Generation: 1}, eventlog.VerdictStarted)
+		}
+		w.kill("node-a")
+		if _, err := w.log.Bury(w.Context(), "node-a"); err != nil {
+			w.Fatal(err)
+		}
+		for p, th := range threads {
+			if r := w.reap(th); !r.Ended || r.Outcome != eventlog.OutcomeOwnerLost {
+				w.Fatalf("%s: reaped %+v", p, r)
+			}
+		}
+	})
+}

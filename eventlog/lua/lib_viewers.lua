@@ -46,7 +46,7 @@ local function viewers_left(K, st, now, cfg, by_server, end_at)
     st.grace_at = now + cfg.grace
   elseif st.policy == 'cancel' and by_server then
     st.grace_at = now + cfg.reconnect
-  elseif st.policy == 'cancel' and st.closing == '' then
+  elseif st.policy == 'cancel' and st.closing == '' and st.lost_at == 0 then
     ending = true
     st.closing = '!detached'
     if st.stop_at == 0 or end_at < st.stop_at then st.stop_at = end_at end
