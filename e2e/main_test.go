@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	builtDir = dir
-	if given := os.Getenv("TURNLOG_E2E_BINARY"); given != "" {
+	if given := os.Getenv("E2E_TURNLOG_BINARY"); given != "" {
 		binary = func() string { return given }
 	}
 	code := m.Run()
