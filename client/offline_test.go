@@ -182,7 +182,7 @@ func TestB116_ATokenIsFetchedForEachConnect(t *testing.T) {
 	s := newFakeServer(t)
 	_, h := newEvents()
 	var n atomic.Int32
-	token := func(context.Context) (string, error) { return string(rune('a' + n.Add(1) - 1)), nil }
+	token := func(context.Context) (string, error) { return string('a' + n.Add(1) - 1), nil }
 	start(t, s.url, client.Options{Handler: h, Token: token})
 	for _, want := range []string{"Bearer a", "Bearer b", "Bearer c"} {
 		conn := s.next()

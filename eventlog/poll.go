@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -31,7 +32,7 @@ func (l *Log) Poll(ctx context.Context, node string, partition int) (Poll, error
 		inbox = append(inbox, pipe.SPopN(ctx, nodeKey(p, node, "inbox"), 4*pollPage))
 		ready = append(ready, pipe.ZRange(ctx, partitionPrefix(p)+"ready", 0, pollPage-1))
 	}
-	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil {
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return Poll{}, l.mapError(ctx, "poll", err)
 	}
 	var out Poll

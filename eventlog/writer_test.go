@@ -95,7 +95,7 @@ func TestWriter_FencedByWhoeverTookTheTurn(t *testing.T) {
 				if !errors.As(err, &fenced) || !errors.Is(err, eventlog.ErrFenced) || fenced.Outcome != row.want {
 					t.Fatalf("flush: %v, want fenced %q", err, row.want)
 				}
-				if got := <-lost; got != err {
+				if got := <-lost; !errors.Is(got, err) {
 					t.Errorf("OnLost(%v), want %v", got, err)
 				}
 				if err := w.Emit(t.Context(), chunk(2)); !errors.Is(err, eventlog.ErrFenced) {

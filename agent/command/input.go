@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -137,7 +138,8 @@ func (a *Agent) feed(ctx context.Context, turn agent.Turn, stdin *os.File, start
 
 func writeStop(ctx context.Context, stdin io.Writer) {
 	outcome := "failed"
-	if ended, ok := context.Cause(ctx).(*agent.Ended); ok {
+	var ended *agent.Ended
+	if errors.As(context.Cause(ctx), &ended) {
 		outcome = ended.Outcome
 	}
 	line, _ := jsonLine(map[string]string{"type": "stop", "outcome": outcome})
