@@ -9,6 +9,7 @@ import (
 	"turnlog/agent"
 	"turnlog/closing"
 	"turnlog/eventlog"
+	"turnlog/frame"
 )
 
 // env is what the turns of a node share.
@@ -128,6 +129,17 @@ func fencedEvent(err error) event {
 	return event{kind: evOutage, outcome: eventlog.OutcomeFailed}
 }
 
+// endBefore reads how the turn ended from the frame in front of its successor.
+func (t *turn) endBefore(ctx context.Context, next int64) eventlog.Outcome {
+	frames, err := t.log.Frames(ctx, t.fence.Thread, next-2, next-1, 1, 0)
+	if err == nil && len(frames) == 1 && frames[0].Ordinal == t.adm.Ordinal && frames[0].Type == "turn_finished" {
+		if outcome, ok := frame.String(frames[0].Frame, "outcome"); ok {
+			return eventlog.Outcome(outcome)
+		}
+	}
+	return eventlog.OutcomeSuperseded
+}
+
 // why finds out how a turn ended that is not ours any more.
 func (t *turn) why(ctx context.Context, ev event) event {
 	if ev.kind != evFenced || ev.outcome != "" {
@@ -142,7 +154,7 @@ func (t *turn) why(ctx context.Context, ev event) event {
 	case err == nil && snap.TurnID == t.fence.TurnID && snap.Status == eventlog.StatusFinished && snap.Outcome != "":
 		ev.outcome = snap.Outcome
 	case err == nil && snap.TurnID != "" && snap.TurnID != t.fence.TurnID:
-		ev.outcome = eventlog.OutcomeSuperseded
+		ev.outcome = t.endBefore(ctx, snap.TurnFirstSeq)
 	default: // another attempt's, deleted, or nobody says
 		ev.outcome = eventlog.OutcomeOwnerLost
 	}
