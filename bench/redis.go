@@ -65,6 +65,7 @@ func (s *store) start() error {
 	}
 	port, err := freePort()
 	if err != nil {
+		_ = os.RemoveAll(dir)
 		return err
 	}
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
@@ -156,12 +157,4 @@ func (c counters) since(before counters, units float64) map[string]float64 {
 		}
 	}
 	return out
-}
-
-// total adds up the commands that clients sent, leaving out what scripts called.
-func total(commands map[string]float64) (n float64) {
-	for _, name := range []string{"evalsha", "eval", "publish", "xrange", "get", "hget", "hgetall", "subscribe", "unsubscribe", "ping"} {
-		n += commands[name]
-	}
-	return n
 }
