@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +16,16 @@ import (
 
 	"turnlog/agent"
 	"turnlog/eventlog"
+	"turnlog/internal/redistest"
 	"turnlog/session"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		redistest.Stop()
+		os.Exit(code)
+	}))
+}
 
 var thread = eventlog.Thread{User: "alice", ID: "t1"}
 
