@@ -35,6 +35,7 @@ func (n *node) run(ctx context.Context, listener net.Listener, embedded *embedde
 		return ended(n.service.Run(work))
 	})
 	group.Go(func() error { return ended(n.http.Serve(listener)) })
+	group.Go(func() error { return n.register(work, listener.Addr()) })
 	group.Go(func() error {
 		n.announce(ctx, listener.Addr())
 		return nil

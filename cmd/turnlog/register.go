@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"turnlog/eventlog"
+)
+
+const (
+	registerLook  = 10 * time.Second // between looks for a new node id or an old entry
+	registerRenew = 6 * time.Hour    // entries live for a day
+)
+
+// register keeps the node's entry for operators (turnlog:node:<id>) up to
+// date: at start, under each new id, and before it would expire. Nothing
+// depends on it, so failures are only tried again.
+func (n *node) register(ctx context.Context, addr net.Addr) error {
+	started := time.Now()
+	var id string
+	var at time.Time
+	ticker := time.NewTicker(registerLook)
+	defer ticker.Stop()
+	for {
+		if now := n.service.Node(); now != id || time.Since(at) > registerRenew {
+			err := n.log.Register(ctx, eventlog.NodeInfo{ID: now, Address: addr.String(), Version: buildVersion(), Started: started})
+			if err == nil {
+				id, at = now, time.Now()
+			} else if ctx.Err() == nil {
+				n.logger.Debug("the node could not be registered yet", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
