@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// conn is one client connection: the goroutine of the request reads and carries
-// out commands, a second one writes.
+// conn is one client connection: one goroutine reads and carries out commands,
+// a second one writes.
 type conn struct {
 	srv  *Server
 	ws   *websocket.Conn
@@ -41,11 +42,11 @@ const closeGrace = 5 * time.Second
 // cleanupTimeout bounds the calls that tell Redis that a connection is gone.
 const cleanupTimeout = 10 * time.Second
 
-// serve runs a connection until it ends, and returns when nothing of it is left.
+// serve runs a connection in goroutines of its own: when it returns, net/http
+// lets go of the request's buffers and stack. Shutdown waits for the connection.
 func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, who Identity) {
 	base := context.WithoutCancel(r.Context())
 	ctx, cancel := context.WithCancel(base)
-	defer cancel()
 	query := r.URL.Query()
 	c := &conn{
 		srv: s, ws: ws, cork: cork, id: rand.Text(), who: who, v1: ws.Subprotocol() == subprotocol,
@@ -59,21 +60,39 @@ func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, wh
 	c.send(object(nil).text("type", "welcome").number("protocol", 1).
 		text("node", s.sessions.Node()).time("server_time", time.Now()).end())
 	if !s.add(c) {
+		cancel()
 		_ = ws.Close(closeRestart.code, closeRestart.reason)
 		return
 	}
-	defer s.remove(c)
-	s.opts.Metrics.Connected()
+	go c.run()
+}
 
+// run reads and writes until the connection ends, and returns when nothing of
+// it is left.
+func (c *conn) run() {
+	defer c.srv.remove(c)
+	c.srv.opts.Metrics.Connected()
 	var writer sync.WaitGroup
-	writer.Go(c.write)
-	c.read()
+	writer.Go(func() { c.guard(c.write) })
+	c.guard(c.read)
 	c.shut(closeLost) // unless there is a better reason already
-	cancel()          // the writer may be asking the log
+	c.cancel()        // the writer may be asking the log
 	writer.Wait()
-	_ = ws.CloseNow()
-	c.leave()
-	s.opts.Metrics.Disconnected(int(c.out.why().code))
+	_ = c.ws.CloseNow()
+	c.guard(c.leave)
+	c.srv.opts.Metrics.Disconnected(int(c.out.why().code))
+}
+
+// guard keeps a bug that one connection meets from ending the node.
+func (c *conn) guard(part func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("a connection panicked", "panic", p, "stack", string(debug.Stack()))
+			c.shut(closeInternal)
+			c.cork.Conn.Close()
+		}
+	}()
+	part()
 }
 
 // shut ends the connection: what is queued is sent, then the close frame. A

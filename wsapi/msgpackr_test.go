@@ -54,7 +54,6 @@ func TestB125_MessagesOfMsgpackrAreUnderstoodOrRefused(t *testing.T) {
 		"date":             `"type":"pong","ts":"1970-01-01T00:00:00Z"`,
 		"nothing":          `"error":"invalid_frame"`,
 	}
-	w.onStop = nil
 	rows := 0
 	for _, line := range msgpackr(t, "encode", "") {
 		name, text, _ := strings.Cut(line, " ")
