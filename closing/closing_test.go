@@ -2,6 +2,7 @@ package closing_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,8 +147,8 @@ func TestB45_ErrorAndUsageAreTold(t *testing.T) {
 
 func TestMaxCallsBoundsMemory(t *testing.T) {
 	tr := closing.NewTranscript(0)
-	for range 3 * closing.MaxCalls {
-		tr.Add("tool_call", []byte(`{"type":"tool_call","tool_call_id":"`+strings.Repeat("x", len(tr.Leftovers("stopped"))+1)+`"}`))
+	for i := range 3 * closing.MaxCalls {
+		tr.Add("tool_call", fmt.Appendf(nil, `{"type":"tool_call","tool_call_id":"req_%d"}`, i))
 	}
 	if n := len(tr.Leftovers(eventlog.OutcomeStopped)); n != closing.MaxCalls+1 {
 		t.Errorf("%d entries, want %d stand-ins and a message", n, closing.MaxCalls+1)

@@ -130,6 +130,14 @@ func (l *fakeLog) SendInput(ctx context.Context, t eventlog.Thread, turnID strin
 			}
 			th.queue = kept
 		}
+		var steer eventlog.Submission
+		if in.Kind == eventlog.InputSteer {
+			steer = steerSubmission(in)
+			if known, ok := th.known(steer); ok {
+				res.Verdict, res.TurnID = eventlog.InputDuplicate, known.TurnID
+				return nil
+			}
+		}
 		res.Verdict = eventlog.InputNotRunning
 		if th.status != eventlog.StatusRunning || turnID != "" && turnID != th.adm.TurnID {
 			return nil
@@ -147,6 +155,9 @@ func (l *fakeLog) SendInput(ctx context.Context, t eventlog.Thread, turnID strin
 				return nil
 			}
 			delete(th.requests, in.RequestID)
+		}
+		if in.Kind == eventlog.InputSteer {
+			th.submitted[steer.ID], th.submitted["turn:"+steer.TurnID] = steer, steer
 		}
 		in.Seq = int64(len(th.inputs) + 1)
 		th.inputs = append(th.inputs, in)
