@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -42,7 +43,7 @@ func (l *Log) Checkpoint(ctx context.Context, t Thread) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
 	state, err := l.rdb.HGet(ctx, k.state(), "checkpoint").Bytes()
-	if err == redis.Nil {
+	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
 	if err != nil {
