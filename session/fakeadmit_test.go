@@ -31,6 +31,9 @@ func (l *fakeLog) begin(b eventlog.Begin) eventlog.Admission {
 	if l.dead[b.Node] {
 		return eventlog.Admission{Verdict: eventlog.VerdictNodeDead}
 	}
+	if th.adm.TurnID == sub.TurnID && th.status == eventlog.StatusRunning && th.owner == b.Node {
+		return th.adm // the same call again
+	}
 	if known, ok := th.known(sub); ok {
 		if known.Digest != sub.Digest {
 			return eventlog.Admission{Verdict: eventlog.VerdictConflict}
@@ -39,6 +42,9 @@ func (l *fakeLog) begin(b eventlog.Begin) eventlog.Admission {
 		for i, q := range th.queue {
 			if q.TurnID == known.TurnID {
 				adm.Position = i + 1
+				if q.TurnID == sub.TurnID {
+					adm.Verdict = eventlog.VerdictQueued
+				}
 				return adm
 			}
 		}

@@ -44,6 +44,14 @@ func (l *fakeLog) RunningTurns(ctx context.Context, user string) (out []eventlog
 	return out, err
 }
 
+func (l *fakeLog) Checkpoint(ctx context.Context, t eventlog.Thread) (state []byte, err error) {
+	err = l.do(ctx, "checkpoint", func() error {
+		state = l.thread(t).state
+		return nil
+	})
+	return state, err
+}
+
 func (l *fakeLog) Attach(ctx context.Context, a eventlog.Attach) (s eventlog.Snapshot, err error) {
 	err = l.do(ctx, "attach", func() error {
 		th := l.thread(a.Thread)

@@ -176,7 +176,7 @@ type restartable struct{ agentFunc }
 
 func (restartable) Restartable() bool { return true }
 
-func TestB81_NextAttemptIsToldWhatWasSaid(t *testing.T) {
+func TestB81_B90_NextAttemptIsToldWhatWasSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newFakeLog()
 		ag := restartable{func(ctx context.Context, turn agent.Turn) error {
@@ -186,9 +186,15 @@ func TestB81_NextAttemptIsToldWhatWasSaid(t *testing.T) {
 				return err
 			}
 			if info.Attempt == 1 {
+				if err := turn.Checkpoint(ctx, make([]byte, agent.MaxCheckpoint+1)); err == nil {
+					t.Error("a huge checkpoint was accepted")
+				}
+				if err := turn.Checkpoint(ctx, []byte("here")); err != nil {
+					return err
+				}
 				return waiting(nil)(ctx, turn)
 			}
-			return emit(ctx, turn, chunk(fmt.Sprintf("attempt %d after %d frames, history %d", info.Attempt, len(info.Emitted), len(history))))
+			return emit(ctx, turn, chunk(fmt.Sprintf("attempt %d from %s after %d frames, history %d", info.Attempt, info.Checkpoint, len(info.Emitted), len(history))))
 		}}
 		first := startNode(t, log, ag, session.Options{Attempts: 3})
 		adm := first.submit("go")
@@ -200,7 +206,7 @@ func TestB81_NextAttemptIsToldWhatWasSaid(t *testing.T) {
 		log.declareDead(first.Node(), true)
 		time.Sleep(5 * time.Second)
 		settle()
-		wantLog(t, log, thread, "turn_started", "chunk word", "turn_started", "chunk attempt 2 after 2 frames, history 0", "chunk done", "turn_finished completed")
+		wantLog(t, log, thread, "turn_started", "chunk word", "turn_started", "chunk attempt 2 from here after 2 frames, history 0", "chunk done", "turn_finished completed")
 		first.stop()
 		second.stop()
 	})

@@ -28,6 +28,8 @@ type Reader interface {
 	Frames(ctx context.Context, thread eventlog.Thread, after, until int64, limit, maxBytes int) ([]eventlog.StoredFrame, error)
 	Messages(ctx context.Context, thread eventlog.Thread, before int64, limit int) ([]eventlog.Message, error)
 	RunningTurns(ctx context.Context, user string) ([]eventlog.RunningTurn, error)
+	// Checkpoint returns the newest checkpoint of the thread's running turn, nil without one.
+	Checkpoint(ctx context.Context, thread eventlog.Thread) ([]byte, error)
 	// Attach with generation 0 looks only.
 	Attach(ctx context.Context, a eventlog.Attach) (eventlog.Snapshot, error)
 }

@@ -42,8 +42,13 @@ type realNode struct {
 
 func startReal(t *testing.T, addr string, ag agent.Agent, opts session.Options) *realNode {
 	t.Helper()
+	return startLeased(t, addr, ag, 10*time.Second, opts)
+}
+
+func startLeased(t *testing.T, addr string, ag agent.Agent, lease time.Duration, opts session.Options) *realNode {
+	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	log, err := eventlog.Open(t.Context(), rdb, eventlog.Options{})
+	log, err := eventlog.Open(t.Context(), rdb, eventlog.Options{NodeLease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,5 +294,38 @@ func TestB45_B48_RealLog(t *testing.T) {
 			await(t, "the end", func() bool { return n.RunningHere() == 0 })
 		}
 		n.wantShape("turn_started chunk:a message:failed error chunk: turn_finished:failed")
+	})
+}
+
+func TestB81_B90_RealLog(t *testing.T) {
+	onRedis(t, func(t *testing.T, addr string) {
+		causes := make(chan error, 1)
+		ag := restartable{func(ctx context.Context, turn agent.Turn) error {
+			if info := turn.Info(); info.Attempt > 1 {
+				return emit(ctx, turn, chunk(fmt.Sprintf("%d from %s after %d", info.Attempt, info.Checkpoint, len(info.Emitted))))
+			}
+			if err := turn.Checkpoint(ctx, []byte("here")); err != nil {
+				return err
+			}
+			return waiting(causes)(ctx, turn)
+		}}
+		// The first node never renews its lease, so that it can be declared dead.
+		lease := 200 * time.Millisecond
+		one := startLeased(t, addr, ag, lease, session.Options{Attempts: 2, Heartbeat: time.Hour})
+		two := startLeased(t, addr, ag, lease, session.Options{Attempts: 2, Heartbeat: lease / 10})
+		one.submit("go")
+		two.wantShape("turn_started chunk:word")
+		dead := one.Node()
+		await(t, "the death of the first node", func() bool {
+			gone, err := two.log.DeclareDead(t.Context(), dead)
+			return err == nil && gone
+		})
+		if _, err := two.log.Bury(t.Context(), dead); err != nil {
+			t.Fatal(err)
+		}
+		two.wantShape("turn_started chunk:word turn_started chunk:2 from here after 2 chunk: turn_finished:completed")
+		if _, err := one.Stop(t.Context(), "alice", "t1", ""); err != nil {
+			t.Error(err)
+		}
 	})
 }

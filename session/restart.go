@@ -30,6 +30,13 @@ func (t *turn) prepare(ctx context.Context) error {
 		return fmt.Errorf("look at the thread: %w", eventlog.ErrFenced)
 	}
 	t.first = snap.TurnFirstSeq
+	err = retry(ctx, 0, func(ctx context.Context) (err error) {
+		t.info.Checkpoint, err = t.log.Checkpoint(ctx, t.fence.Thread)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the checkpoint: %w", err)
+	}
 	return readTurn(ctx, t.log, t.fence.Thread, t.first, t.adm.FirstSeq-1, func(frames []eventlog.StoredFrame) {
 		t.saidMu.Lock()
 		t.said.AddStored(frames)

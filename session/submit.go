@@ -59,15 +59,6 @@ func (s *Service) admit(ctx context.Context, sub Submit, submission eventlog.Sub
 	if why, refused := verdicts[adm.Verdict]; refused {
 		return eventlog.Admission{}, &why
 	}
-	if adm.Verdict == eventlog.VerdictDuplicate && adm.TurnID == submission.TurnID {
-		// Our own earlier try, whose reply was lost.
-		switch adm.Status {
-		case eventlog.StatusRunning:
-			adm.Verdict = eventlog.VerdictStarted
-		case "":
-			adm.Verdict = eventlog.VerdictQueued
-		}
-	}
 	if adm.Verdict == eventlog.VerdictStarted {
 		s.start(sub.Thread, node, adm)
 	}
