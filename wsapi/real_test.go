@@ -206,3 +206,22 @@ func TestB100_AnotherUsersThreadIsLikeNone(t *testing.T) {
 	p.send(`{"command":"stop","data":{"thread_id":"t"}}`)
 	p.until("end", isType("turn_finished"))
 }
+
+func TestB27_CancelWhereTheThreadSaysPreserveIsRefused(t *testing.T) {
+	a, _ := pair(t)
+	p := dial(t, a)
+	p.send(`{"command":"set_policy","data":{"thread_id":"t","on_disconnect":"preserve","scope":"thread"}}`)
+	p.want(`{"message":"Policy set","thread_id":"t","on_disconnect":"preserve","scope":"thread"}`)
+	for _, command := range []string{"chat_message", "resume_chat", "follow"} {
+		p.send(`{"command":%q,"data":{"thread_id":"t","content":"x","close_on_disconnect":true}}`, command)
+		if f := p.next(); f["code"] != "policy_conflict" {
+			t.Errorf("%s: %v", command, f)
+		}
+		if command == "chat_message" {
+			if f := p.next(); f["type"] != "error" || f["code"] != "policy_conflict" {
+				t.Errorf("error frame: %v", f)
+			}
+		}
+	}
+	p.settle()
+}

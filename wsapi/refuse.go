@@ -20,8 +20,10 @@ var refusals = []struct {
 	message   string
 	retryable bool
 }{
+	{eventlog.ErrPolicyConflict, session.CodePolicyConflict, "on_disconnect cancel contradicts the policy of the thread or its kind", false},
 	{eventlog.ErrOutOfMemory, session.CodeUnavailable, "the server has no room for new turns, try again later", true},
 	{eventlog.ErrUnavailable, session.CodeUnavailable, "the server cannot reach its storage, try again", true},
+	{eventlog.ErrFenced, session.CodeUnavailable, "this node has just lost its standing, try again", true},
 	{eventlog.ErrClosed, session.CodeDraining, "this node is shutting down, connect again", true},
 	{eventlog.ErrDeleted, session.CodeUnavailable, "the thread was deleted a moment ago", false},
 }
