@@ -31,6 +31,9 @@ var binary = sync.OnceValue(func() string {
 })
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == providerClient {
+		os.Exit(askProvider(os.Args[2]))
+	}
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "turnlog-e2e-")
 	if err != nil {

@@ -107,6 +107,7 @@ func TestB64_AnotherUsersAnswerDoesNothing(t *testing.T) {
 		ack := a.say("t", approval)
 		id := a.typed("t", "tool_approval_request").Str("approval_id")
 		thief := dial(t, p.url(1, someone()))
+		thief.settle()
 		mark := thief.Mark()
 		thief.answer("tool_approval_response", object{"approval_id": id, "decision": "deny"})
 		thief.answer("tool_approval_response", object{"approval_id": "nobody-has-this", "decision": "deny"})
