@@ -90,11 +90,14 @@ func (t *turn) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
 	}
 	opens := &eventlog.Request{ID: q.id, Kind: a.Kind, Name: a.Name}
 	if a.Kind == agent.KindToolCall {
-		opens.Timeout, opens.Prefer = t.opts.ToolTimeout, t.adm.Submission.Conn
+		opens.Timeout, opens.Prefer = t.opts.ToolTimeout, preferred(t.adm.Submission, a.Name)
 	}
 	if err := t.speak(ctx, eventlog.Entry{Type: shape.typ, Frame: b, Opens: opens}); err != nil {
 		t.asks.take(q.id)
 		return agent.Answer{}, t.explain(ctx, err)
+	}
+	if a.Queued != nil {
+		a.Queued()
 	}
 	select {
 	case r := <-q.reply:
@@ -105,6 +108,26 @@ func (t *turn) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
 	case <-ctx.Done():
 		return t.giveUp(ctx, q)
 	}
+}
+
+// preferred is the connection that a tool call is meant for: the submitting one,
+// unless its manifest lacks the tool. Then whoever fits may claim the call.
+func preferred(sub eventlog.Submission, tool string) string {
+	if len(sub.Tools) == 0 {
+		return sub.Conn
+	}
+	var manifest []struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(sub.Tools, &manifest) != nil {
+		return sub.Conn
+	}
+	for _, offered := range manifest {
+		if offered.Name == tool {
+			return sub.Conn
+		}
+	}
+	return ""
 }
 
 // giveUp ends an ask whose own context ended while the turn goes on.

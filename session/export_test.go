@@ -8,4 +8,5 @@ var (
 	NewTurnID  = newTurnID
 	Digest     = digest
 	MessageRow = messageRow
+	Preferred  = preferred
 )

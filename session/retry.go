@@ -19,7 +19,7 @@ var errDead = errors.New("the node was declared dead")
 // final errors do not pass by trying again.
 var final = []error{
 	eventlog.ErrFenced, eventlog.ErrMoved, eventlog.ErrBadID, eventlog.ErrDeleted,
-	eventlog.ErrFormat, eventlog.ErrClosed, eventlog.ErrOutOfMemory,
+	eventlog.ErrFormat, eventlog.ErrClosed, eventlog.ErrOutOfMemory, eventlog.ErrPolicyConflict,
 }
 
 func isFinal(err error) bool {

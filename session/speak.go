@@ -14,19 +14,9 @@ import (
 
 var _ agent.Turn = (*turn)(nil)
 
-// runtimeTypes belong to the runtime; a client would believe them.
-var runtimeTypes = map[string]string{
-	"turn_started":          "the runtime starts turns",
-	"turn_finished":         "return from Run to end the turn",
-	"request_closed":        "the runtime closes requests",
-	"request_open":          "use Ask",
-	"generation_stopped":    "the runtime stops turns",
-	"chat_resumed":          "it is a header",
-	"chat_turn_active":      "it is a header",
-	"tool_call":             "use Ask",
-	"tool_approval_request": "use Ask",
-	"plan_approval_request": "use Ask",
-	"secret_request":        "use Ask",
+// requestTypes are opened by Ask only.
+var requestTypes = map[string]bool{
+	"tool_call": true, "tool_approval_request": true, "plan_approval_request": true, "secret_request": true,
 }
 
 // Info implements agent.Turn.
@@ -41,8 +31,11 @@ func (t *turn) Emit(ctx context.Context, b []byte) error {
 	if err != nil {
 		return frameError(err)
 	}
-	if why, ours := runtimeTypes[typ]; ours {
-		return fmt.Errorf("%w: type %s: %s", agent.ErrInvalidFrame, typ, why)
+	switch {
+	case frame.Reserved(typ):
+		return fmt.Errorf("%w: type %s belongs to the runtime; return from Run to end the turn", agent.ErrInvalidFrame, typ)
+	case requestTypes[typ]:
+		return fmt.Errorf("%w: type %s: use Ask", agent.ErrInvalidFrame, typ)
 	}
 	return t.explain(ctx, t.speak(ctx, eventlog.Entry{Type: typ, Frame: bytes.Clone(clean)}))
 }
