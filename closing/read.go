@@ -2,6 +2,7 @@ package closing
 
 import (
 	"context"
+	"fmt"
 
 	"turnlog/eventlog"
 )
@@ -18,19 +19,28 @@ const (
 )
 
 // Read makes the Transcript of a turn that somebody else than its owner ends,
-// from the frames that are still held, page by page. limit is that of NewTranscript.
+// from the frames that are still held. limit is that of NewTranscript.
 func Read(ctx context.Context, src Source, turn eventlog.RunningTurn, limit int) (*Transcript, error) {
 	t := NewTranscript(limit)
-	for after := turn.FirstSeq - 1; after < turn.LastSeq; {
-		page, err := src.Frames(ctx, turn.Thread, after, turn.LastSeq, pageFrames, pageBytes)
-		if err != nil {
-			return nil, err
-		}
-		if len(page) == 0 {
-			break
-		}
-		t.AddStored(page)
-		after = page[len(page)-1].Seq
+	if err := Pages(ctx, src, turn.Thread, turn.FirstSeq, turn.LastSeq, t.AddStored); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// Pages reads the frames first..last that are still held, oldest first, and gives
+// them to page as they come. Memory is bounded by one page.
+func Pages(ctx context.Context, src Source, t eventlog.Thread, first, last int64, page func([]eventlog.StoredFrame)) error {
+	for after := first - 1; after < last; {
+		frames, err := src.Frames(ctx, t, after, last, pageFrames, pageBytes)
+		if err != nil {
+			return fmt.Errorf("read frames after %d: %w", after, err)
+		}
+		if len(frames) == 0 {
+			return nil
+		}
+		page(frames)
+		after = frames[len(frames)-1].Seq
+	}
+	return nil
 }

@@ -79,10 +79,10 @@ func (s *Service) endUnrun(ctx context.Context, node string, r eventlog.RunningT
 // endFor ends a turn that does not run here; false: others did, or its log
 // went on, or Redis does not answer.
 func (s *Service) endFor(ctx context.Context, finisher string, r eventlog.RunningTurn, outcome eventlog.Outcome) bool {
-	said := closing.NewTranscript(s.opts.FrameLimit / 2)
 	ctx, cancel := context.WithTimeout(ctx, s.opts.AdmitBudget)
 	defer cancel()
-	if readTurn(ctx, s.log, r.Thread, r.FirstSeq, r.LastSeq, said.AddStored) != nil {
+	said, err := closing.Read(ctx, patient{s.log}, r, s.opts.FrameLimit/2)
+	if err != nil {
 		return false
 	}
 	fin, err := s.log.Finish(ctx, eventlog.Finish{

@@ -5,12 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"turnlog/closing"
 	"turnlog/eventlog"
-)
-
-const (
-	readFrames = 256
-	readBytes  = 1 << 20
 )
 
 // prepare gives a later attempt what the earlier ones left. First attempts need nothing.
@@ -37,7 +33,7 @@ func (t *turn) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
-	return readTurn(ctx, t.log, t.fence.Thread, t.first, t.adm.FirstSeq-1, func(frames []eventlog.StoredFrame) {
+	return closing.Pages(ctx, patient{t.log}, t.fence.Thread, t.first, t.adm.FirstSeq-1, func(frames []eventlog.StoredFrame) {
 		t.saidMu.Lock()
 		t.said.AddStored(frames)
 		t.saidMu.Unlock()
@@ -47,22 +43,14 @@ func (t *turn) prepare(ctx context.Context) error {
 	})
 }
 
-// readTurn reads the frames first..last that are still held, page by page.
-func readTurn(ctx context.Context, log Reader, thread eventlog.Thread, first, last int64, page func([]eventlog.StoredFrame)) error {
-	for after := first - 1; after < last; {
-		var frames []eventlog.StoredFrame
-		err := retry(ctx, 0, func(ctx context.Context) (err error) {
-			frames, err = log.Frames(ctx, thread, after, last, readFrames, readBytes)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("read frames after %d: %w", after, err)
-		}
-		if len(frames) == 0 {
-			return nil
-		}
-		page(frames)
-		after = frames[len(frames)-1].Seq
-	}
-	return nil
+// patient reads frames through passing failures of Redis.
+type patient struct{ log Reader }
+
+// Frames implements closing.Source.
+func (p patient) Frames(ctx context.Context, thread eventlog.Thread, after, until int64, limit, maxBytes int) (frames []eventlog.StoredFrame, err error) {
+	err = retry(ctx, 0, func(ctx context.Context) (err error) {
+		frames, err = p.log.Frames(ctx, thread, after, until, limit, maxBytes)
+		return err
+	})
+	return frames, err
 }

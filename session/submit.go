@@ -100,10 +100,10 @@ func (s *Service) begin(ctx context.Context, b eventlog.Begin) (eventlog.Admissi
 
 // closingOf builds the end of a turn that is fenced and so says nothing more.
 func (s *Service) closingOf(ctx context.Context, busy eventlog.RunningTurn) (*eventlog.Closing, error) {
-	said := closing.NewTranscript(s.opts.FrameLimit / 2)
 	ctx, cancel := context.WithTimeout(ctx, s.opts.AdmitBudget)
 	defer cancel()
-	if err := readTurn(ctx, s.log, busy.Thread, busy.FirstSeq, busy.LastSeq, said.AddStored); err != nil {
+	said, err := closing.Read(ctx, patient{s.log}, busy, s.opts.FrameLimit/2)
+	if err != nil {
 		return nil, err
 	}
 	return &eventlog.Closing{

@@ -212,7 +212,7 @@ func TestB27_CancelWhereTheThreadSaysPreserveIsRefused(t *testing.T) {
 	p := dial(t, a)
 	p.send(`{"command":"set_policy","data":{"thread_id":"t","on_disconnect":"preserve","scope":"thread"}}`)
 	p.want(`{"message":"Policy set","thread_id":"t","on_disconnect":"preserve","scope":"thread"}`)
-	for _, command := range []string{"chat_message", "resume_chat", "follow"} {
+	for _, command := range []string{"chat_message", "resume_chat", "follow", "set_policy"} {
 		p.send(`{"command":%q,"data":{"thread_id":"t","content":"x","close_on_disconnect":true}}`, command)
 		if f := p.next(); f["code"] != "policy_conflict" {
 			t.Errorf("%s: %v", command, f)
