@@ -15,7 +15,7 @@ import (
 )
 
 func TestF2_NothingIsLostBetweenReadingAndSubscribing(t *testing.T) {
-	p, nets := behindProxies(t, 2)
+	p, nets := behindProxies(t, 2, "--replay.max_frames", "10000")
 	const frames = 3000
 	user := someone()
 	a := dial(t, p.url(0, user))
@@ -179,7 +179,7 @@ func TestF16_MessagesTypedAsTheTurnEndsAreNotLost(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
 		user := someone()
 		a, b := dial(t, p.url(0, user)), dial(t, p.url(1, user))
-		const tries = 100
+		const tries = 60
 		for i := range tries {
 			a.say("t", object{"frames": 1, "interval_ms": 1})
 			moment(5 * time.Millisecond)

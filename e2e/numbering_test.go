@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"turnlog/e2e/wire"
@@ -22,8 +24,22 @@ func upTo(from, to int64) []int64 {
 func wantNumbers(t testing.TB, v *viewer, thread string, from, to int64) {
 	t.Helper()
 	if got := v.numbers(thread); !slices.Equal(got, upTo(from, to)) {
-		t.Errorf("numbers %v, want %d to %d", got, from, to)
+		t.Errorf("numbers %s, want %d to %d", ranges(got), from, to)
 	}
+}
+
+// ranges shortens a list of numbers for people.
+func ranges(numbers []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		fmt.Fprintf(&b, "%d-%d ", numbers[i], numbers[j])
+		i = j + 1
+	}
+	return b.String()
 }
 
 func TestB1_FramesAreNumberedAndReachEveryViewerInOrder(t *testing.T) {

@@ -34,6 +34,7 @@ func (p *place) close() (complaints string) {
 		complaints += n.complaints()
 	}
 	if p.redis != nil {
+		_ = p.redis.own.Close()
 		p.redis.kill()
 	}
 	return complaints
@@ -44,6 +45,7 @@ type redisServer struct {
 	*process
 	addr string
 	dir  string
+	own  *redis.Client // the tests' own connection
 }
 
 var redisReady = regexp.MustCompile(`Ready to accept connections`)
@@ -73,7 +75,9 @@ func startRedis(args ...string) (*redisServer, error) {
 			}
 			return nil, err
 		}
-		return &redisServer{process: p, addr: "127.0.0.1:" + strconv.Itoa(port), dir: dir}, nil
+		addr := "127.0.0.1:" + strconv.Itoa(port)
+		own := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience})
+		return &redisServer{process: p, addr: addr, dir: dir, own: own}, nil
 	}
 }
 
@@ -88,18 +92,10 @@ func freePort() (int, error) {
 
 func (r *redisServer) url() string { return "redis://" + r.addr }
 
-// client is a connection of the test's own.
-func (r *redisServer) client(t testing.TB) *redis.Client {
-	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: r.addr})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 // info reads a number from INFO.
 func (r *redisServer) info(t testing.TB, section, key string) int64 {
 	t.Helper()
-	text, err := r.client(t).Info(context.Background(), section).Result()
+	text, err := r.own.Info(context.Background(), section).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

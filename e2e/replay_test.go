@@ -129,7 +129,7 @@ func TestB12_FinishedTurnsReplayUntilTheRetentionIsOver(t *testing.T) {
 			t.Errorf("header %s, ack %s; want unknown with zeroes", h, got)
 		}
 		if p.redis != nil {
-			keys, err := p.redis.client(t).Keys(context.Background(), "*:"+user+"/t:messages").Result()
+			keys, err := p.redis.own.Keys(context.Background(), "*:"+user+"/t:messages").Result()
 			if err != nil || len(keys) != 1 {
 				t.Errorf("messages keys %v, %v; want the history to remain", keys, err)
 			}
@@ -189,7 +189,7 @@ func follows(t testing.TB, p *place, user, thread string) {
 	if p.redis == nil {
 		return // one process: checked by what the viewer gets
 	}
-	c := p.redis.client(t)
+	c := p.redis.own
 	eventually(t, "the viewer is there", func() bool {
 		keys, err := c.Keys(context.Background(), fmt.Sprintf("*:%s/%s:viewers", user, thread)).Result()
 		return err == nil && len(keys) == 1

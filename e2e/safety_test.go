@@ -57,7 +57,7 @@ func TestB103_StrangeIDsAreEscapedOrRefused(t *testing.T) {
 			t.Errorf("a 10 kB id was accepted: %s", long)
 		}
 		if p.redis != nil {
-			keys, err := p.redis.client(t).Keys(context.Background(), "*").Result()
+			keys, err := p.redis.own.Keys(context.Background(), "*").Result()
 			if err != nil {
 				t.Fatal(err)
 			}
