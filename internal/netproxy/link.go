@@ -3,8 +3,10 @@ package netproxy
 import (
 	"bufio"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // link is one proxied connection.
@@ -47,43 +49,72 @@ func (l *link) halfOpen() {
 	_ = l.server.Close()
 }
 
-// pump moves pieces in one direction until an end closes.
+// held is a piece on its way and when it arrived.
+type held struct {
+	data []byte
+	at   time.Time
+}
+
+// inFlight bounds how many pieces of one direction a delay may hold.
+const inFlight = 1024
+
+// pump moves pieces in one direction until an end closes. Reading goes on while
+// pieces are held back: a delay costs time, not bandwidth.
 func (l *link) pump(dir Direction, from, to net.Conn) {
-	pieces := newSplitter(l.proxy.o.Framing, bufio.NewReaderSize(from, 64<<10))
-	for {
-		data, err := pieces.next()
-		if err != nil {
-			l.ended(dir, to)
-			return
-		}
-		l.proxy.pass(l.done)
+	pieces := make(chan held, inFlight)
+	go l.read(from, pieces)
+	for p := range pieces {
+		l.proxy.pass(p.at, l.done)
 		if l.half.Load() {
 			continue // into the void
 		}
-		verdict := (*l.proxy.filter.Load())(Piece{l.number, dir, data})
-		switch verdict {
-		case Swallow:
-			continue
-		case Cut:
-			l.reset()
-			return
-		case Pass, PassThenCut:
-		}
-		if dir == ToClient && l.cutAfter >= 0 {
-			if int64(len(data)) >= l.cutAfter {
-				data, verdict = data[:l.cutAfter], PassThenCut
+		if !l.forward(dir, to, p.data) {
+			for range pieces { // until the reader is gone
 			}
-			l.cutAfter -= int64(len(data))
-		}
-		if _, err := to.Write(data); err != nil && !l.half.Load() {
-			l.reset()
-			return
-		}
-		if verdict == PassThenCut {
-			l.finish()
 			return
 		}
 	}
+	l.ended(dir, to)
+}
+
+func (l *link) read(from net.Conn, pieces chan<- held) {
+	defer close(pieces)
+	split := newSplitter(l.proxy.o.Framing, bufio.NewReaderSize(from, 64<<10))
+	for {
+		data, err := split.next()
+		if err != nil {
+			return
+		}
+		pieces <- held{slices.Clone(data), time.Now()}
+	}
+}
+
+// forward lets the filter decide about a piece; false when the link is over.
+func (l *link) forward(dir Direction, to net.Conn, data []byte) bool {
+	verdict := (*l.proxy.filter.Load())(Piece{l.number, dir, data})
+	switch verdict {
+	case Swallow:
+		return true
+	case Cut:
+		l.reset()
+		return false
+	case Pass, PassThenCut:
+	}
+	if dir == ToClient && l.cutAfter >= 0 {
+		if int64(len(data)) >= l.cutAfter {
+			data, verdict = data[:l.cutAfter], PassThenCut
+		}
+		l.cutAfter -= int64(len(data))
+	}
+	if _, err := to.Write(data); err != nil && !l.half.Load() {
+		l.reset()
+		return false
+	}
+	if verdict == PassThenCut {
+		l.finish()
+		return false
+	}
+	return true
 }
 
 // finish closes both sides in order, so that what was written can arrive.

@@ -228,8 +228,9 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// pass waits while traffic is stopped.
-func (p *Proxy) pass(done <-chan struct{}) {
+// pass waits while traffic is stopped, and until a piece that arrived at has been
+// held back long enough.
+func (p *Proxy) pass(at time.Time, done <-chan struct{}) {
 	p.mu.Lock()
 	gate := p.gate
 	p.mu.Unlock()
@@ -237,7 +238,11 @@ func (p *Proxy) pass(done <-chan struct{}) {
 	case <-gate:
 	case <-done:
 	}
-	if d := time.Duration(p.delay.Load()); d > 0 {
+	d := time.Duration(p.delay.Load())
+	if d > 0 {
+		d -= time.Since(at)
+	}
+	if d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
