@@ -1,5 +1,7 @@
 package eventlog
 
+import "time"
+
 // Verdict is the answer of an admission.
 type Verdict string
 
@@ -27,7 +29,8 @@ type Begin struct {
 	Generation int64  // the node's viewer generation for this thread; 0 = the submitter does not watch
 	Quota      int    // running turns allowed to the user; 0 = no limit
 
-	// Kind and KindPolicy are used only if the thread is new (admission rules).
+	// Kind and KindPolicy come from the admission rules; they are used only if
+	// the thread's kind is not settled yet: by its creation or an earlier turn.
 	Kind       string
 	KindPolicy Policy
 
@@ -76,6 +79,11 @@ type RunningTurn struct {
 	Policy    Policy
 	Detached  bool
 	LastFrame int64 // Unix milliseconds (Redis clock) of the newest append
+
+	// Set by the calls that list turns: since when it is detached, and when
+	// that ends it (zero: nothing does). Redis clock.
+	DetachedAt    time.Time
+	GraceDeadline time.Time
 }
 
 // Finish ends a turn.

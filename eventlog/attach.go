@@ -59,12 +59,20 @@ func (l *Log) Attach(ctx context.Context, a Attach) (Snapshot, error) {
 }
 
 // snapshot reads: status, outcome, epoch, turn_id, attempt, ordinal, last_seq,
-// turn_first, last_message_seq, first held, policy, owner, grace_at, open, page.
+// turn_first, last_message_seq, first held, policy, owner, grace_at, open, page,
+// turn ids of the page, bytes behind the page.
 func snapshot(r reply) Snapshot {
 	s := Snapshot{
 		Status: Status(r.str(0)), Outcome: Outcome(r.str(1)), Epoch: r.str(2), TurnID: r.str(3), Attempt: int(r.int(4)), Ordinal: r.int(5),
 		LastSeq: r.int(6), TurnFirstSeq: r.int(7), LastMessageSeq: r.int(8), FirstHeld: r.int(9), Policy: Policy(r.str(10)),
 		Owner: r.str(11), GraceDeadline: r.millis(12), Page: r.list(14).frames(),
+		Behind: r.int(16),
+	}
+	if names := r.list(15); len(names) > 0 {
+		s.Turns = make(map[int64]string, len(names)/2)
+		for i := 0; i+1 < len(names); i += 2 {
+			s.Turns[names.int(i)] = names.str(i + 1)
+		}
 	}
 	open := r.list(13)
 	for i := 0; i+5 < len(open); i += 6 {

@@ -136,6 +136,10 @@ func TestB51_EveryScriptRunTwiceHasOneEffect(t *testing.T) {
 	a := w.start(th)
 	w.attach(eventlog.Attach{Thread: th, Node: "node-b", Generation: 1, Policy: eventlog.PolicyGrace})
 	w.emit(th, a, "node-a", toolCall("r1", 0, "conn"))
+	w.must(log.EachRunning(t.Context(), func([]eventlog.RunningTurn) error { return nil }))
+	if _, err := log.TallyTurns(t.Context(), "node-a"); err != nil {
+		t.Fatal(err)
+	}
 	if ok, err := log.ClaimRequest(t.Context(), th, "r1", "conn"); err != nil || !ok {
 		t.Fatalf("claim %v, %v", ok, err)
 	}

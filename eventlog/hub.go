@@ -219,6 +219,17 @@ func (h *Hub) Followed() []Thread {
 	return out
 }
 
+// Viewers counts the viewers of this node, one per connection and thread, and
+// the threads that they follow.
+func (h *Hub) Viewers() (viewers, threads int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.followers {
+		viewers += f.count
+	}
+	return viewers, len(h.followers)
+}
+
 func (h *Hub) follower(t Thread) *follower {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,8 +11,8 @@ type Metrics interface {
 	CommandFailed(op string)
 	// Repaired counts repairs of a lost tail; how is "tail" or "epoch".
 	Repaired(how string)
-	// Refilled counts holes in the live stream that a range read filled.
-	Refilled(frames int)
+	// Fenced counts writers that lost their turn to somebody else.
+	Fenced()
 }
 
 type noMetrics struct{}
@@ -22,4 +22,4 @@ var _ Metrics = noMetrics{}
 func (noMetrics) Appended(int, int, time.Duration) {}
 func (noMetrics) CommandFailed(string)             {}
 func (noMetrics) Repaired(string)                  {}
-func (noMetrics) Refilled(int)                     {}
+func (noMetrics) Fenced()                          {}

@@ -27,8 +27,9 @@ type NodeInfo struct {
 // NodeState is a node as Redis knows it.
 type NodeState struct {
 	ID     string
-	Until  time.Time // end of its lease; of a dead node: when it was declared dead
-	Past   bool      // its lease has ended by Redis' clock; it may be declared dead
+	Until  time.Time     // end of its lease; of a dead node: when it was declared dead
+	Left   time.Duration // until then by Redis' clock; negative = that long ago
+	Past   bool          // its lease has ended by Redis' clock; it may be declared dead
 	Dead   bool
 	Buried bool // every partition's burial is done
 }
@@ -113,11 +114,12 @@ func (l *Log) Nodes(ctx context.Context) ([]NodeState, error) {
 	var out []NodeState
 	for _, z := range live.Val() {
 		until := time.UnixMilli(int64(z.Score))
-		out = append(out, NodeState{ID: z.Member.(string), Until: until, Past: !until.After(now.Val())})
+		out = append(out, NodeState{ID: z.Member.(string), Until: until, Left: until.Sub(now.Val()), Past: !until.After(now.Val())})
 	}
 	for _, z := range dead.Val() {
 		id := z.Member.(string)
-		out = append(out, NodeState{ID: id, Until: time.UnixMilli(int64(z.Score)), Past: true, Dead: true, Buried: done[id]})
+		until := time.UnixMilli(int64(z.Score))
+		out = append(out, NodeState{ID: id, Until: until, Left: until.Sub(now.Val()), Past: true, Dead: true, Buried: done[id]})
 	}
 	return out, nil
 }

@@ -104,7 +104,11 @@ func TestPeekAndTheAdministratorsView(t *testing.T) {
 		if p := peeks[1]; p.Thread != two || p.Status != eventlog.StatusUnknown || p.LastSeq != 0 {
 			w.Fatalf("peek at nothing %+v", p)
 		}
-		all, err := w.log.AllRunning(w.Context())
+		var all []eventlog.RunningTurn
+		err = w.log.EachRunning(w.Context(), func(page []eventlog.RunningTurn) error {
+			all = append(all, page...)
+			return nil
+		})
 		if err != nil || len(all) != 1 || all[0].TurnID != a.TurnID || all[0].Thread != one {
 			w.Fatalf("all running %+v, %v", all, err)
 		}

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -10,6 +11,21 @@ import (
 // runningFields are read in the order that runningTurn expects.
 var runningFields = []string{
 	"turn_id", "attempt", "owner", "turn_first", "last_seq", "ordinal", "epoch", "policy", "detached_at", "last_append_at", "status",
+	"grace_at",
+}
+
+// runningPage is how many turns are read in one round trip.
+const runningPage = 256
+
+// listedTurn reads runningFields; false: the turn is not running.
+func listedTurn(t Thread, r reply) (RunningTurn, bool) {
+	if r.str(10) != string(StatusRunning) {
+		return RunningTurn{}, false
+	}
+	turn := runningTurn(t, r)
+	turn.DetachedAt, turn.GraceDeadline = r.millis(8), r.millis(11)
+	turn.Detached = !turn.DetachedAt.IsZero()
+	return turn, true
 }
 
 // RunningTurns lists a user's running turns.
@@ -54,9 +70,19 @@ func (l *Log) Checkpoint(ctx context.Context, t Thread) ([]byte, error) {
 
 // Running returns those of the threads' turns that are running.
 func (l *Log) Running(ctx context.Context, threads []Thread) ([]RunningTurn, error) {
-	if len(threads) == 0 {
-		return nil, nil
+	var out []RunningTurn
+	for page := range slices.Chunk(threads, runningPage) {
+		turns, err := l.running(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, turns...)
 	}
+	return out, nil
+}
+
+// running is Running in one round trip.
+func (l *Log) running(ctx context.Context, threads []Thread) ([]RunningTurn, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
@@ -73,42 +99,9 @@ func (l *Log) Running(ctx context.Context, threads []Thread) ([]RunningTurn, err
 	}
 	var out []RunningTurn
 	for i, t := range threads {
-		r := reply(cmds[i].Val())
-		if r.str(10) != string(StatusRunning) {
-			continue
+		if turn, ok := listedTurn(t, reply(cmds[i].Val())); ok {
+			out = append(out, turn)
 		}
-		turn := runningTurn(t, r)
-		turn.Detached = r.int(8) > 0
-		out = append(out, turn)
-	}
-	return out, nil
-}
-
-// AllRunning lists the running turns of all users: for administrators, and for
-// the sweep that finds turns of which no node knows.
-func (l *Log) AllRunning(ctx context.Context) ([]RunningTurn, error) {
-	threads, err := l.indexed(ctx, "turns")
-	if err != nil {
-		return nil, err
-	}
-	return l.Running(ctx, threads)
-}
-
-// indexed lists the threads in one zset of every partition.
-func (l *Log) indexed(ctx context.Context, name string) ([]Thread, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
-	defer cancel()
-	pipe := l.rdb.Pipeline()
-	var sets []*redis.StringSliceCmd
-	for p := range l.opt.Partitions {
-		sets = append(sets, pipe.ZRange(ctx, partitionPrefix(p)+name, 0, -1))
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, l.mapError(ctx, "list "+name, err)
-	}
-	var out []Thread
-	for _, s := range sets {
-		out = append(out, parseMembers(s.Val())...)
 	}
 	return out, nil
 }

@@ -18,6 +18,11 @@ type ThreadMeta struct {
 	// takes over when it is created (compaction); BranchOf only remembers.
 	Continues string
 	BranchOf  string
+
+	// RuleKind and RulePolicy come from the admission rules. They are used only
+	// when the thread is created, continues none and has no Kind.
+	RuleKind   string
+	RulePolicy Policy
 }
 
 // SetThread creates a thread's state or changes its metadata. It never changes
@@ -33,7 +38,8 @@ func (l *Log) SetThread(ctx context.Context, t Thread, m ThreadMeta) error {
 			return fmt.Errorf("continues: %w", err)
 		}
 	}
-	r, err := l.run(ctx, setThreadScript, k.state(), l.cfg, m.Title, m.Kind, string(m.KindPolicy), string(m.Policy), continues, m.BranchOf)
+	r, err := l.run(ctx, setThreadScript, k.state(), l.cfg, m.Title, m.Kind, string(m.KindPolicy), string(m.Policy), continues, m.BranchOf,
+		m.RuleKind, string(m.RulePolicy))
 	if err != nil {
 		return fmt.Errorf("set thread: %w", err)
 	}

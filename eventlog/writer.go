@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 )
@@ -302,6 +303,9 @@ func (w *Writer) lose(err error) {
 	told := w.finishing
 	w.mu.Unlock()
 	w.lane.unregister(w)
+	if first && errors.Is(err, ErrFenced) {
+		w.log.opt.Metrics.Fenced()
+	}
 	if first && !told && w.opts.OnLost != nil {
 		w.opts.OnLost(err)
 	}

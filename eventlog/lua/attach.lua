@@ -5,7 +5,8 @@
 -- ARGV     1 settings  2 node  3 generation, 0 = only look  4 cursor  5 its epoch  6 cursor | full | live
 --          7 policy to raise to  8 frames and 9 bytes of the first page
 -- Returns  status, outcome, epoch, turn_id, attempt, ordinal, last_seq, turn_first, last_message_seq, first held,
---          policy, owner, grace_at, open requests (id, kind, name, seq, target, frame), page (seq, ordinal, type, frame)
+--          policy, owner, grace_at, open requests (id, kind, name, seq, target, frame), page (seq, ordinal, type, frame),
+--          turn ids of the page (ordinal, id), bytes of the frames behind the page
 --          'dead'    the node was declared dead
 --          'policy'  cancel where the thread or its kind says preserve
 --
@@ -43,7 +44,7 @@ if st.running then
   end
 end
 
-local page = {}
+local page, turns, named, rest = {}, {}, {}, 0
 if status ~= 'unknown' and from ~= 'live' then
   local start = math.max(st.turn_first, st.last_message_seq + 1)
   if from == 'full' then
@@ -60,7 +61,13 @@ if status ~= 'unknown' and from ~= 'live' then
       bytes = bytes - #frame
       if bytes < 0 and #page > 0 then left = 0 break end
       local seq = string.match(e[1], '^%d+')
-      for _, v in ipairs({seq, e[2][2], e[2][4], frame}) do page[#page + 1] = v end
+      local ordinal = e[2][2]
+      for _, v in ipairs({seq, ordinal, e[2][4], frame}) do page[#page + 1] = v end
+      if not named[ordinal] then
+        named[ordinal] = true
+        turns[#turns + 1], turns[#turns + 2] = ordinal, redis.call('HGET', K.turns, ordinal) or ''
+      end
+      rest = math.max(st.pos - (tonumber(e[2][6]) or 0), 0)
       left, start = left - 1, tonumber(seq) + 1
     end
     if #entries < n then break end
@@ -68,4 +75,4 @@ if status ~= 'unknown' and from ~= 'live' then
 end
 
 return {status, st.outcome, st.epoch, st.turn_id, num(st.attempt), num(st.ordinal), num(st.last_seq), num(st.turn_first), num(st.last_message_seq),
-  num(held), st.policy, st.owner, num(st.grace_at), open, page}
+  num(held), st.policy, st.owner, num(st.grace_at), open, page, turns, num(rest)}

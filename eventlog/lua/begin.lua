@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  the thread's state
 -- ARGV     1 settings  2 node  3 the node's viewer generation, 0 = it does not watch  4 on_busy  5 quota, 0 = none
---          6 kind  7 kind_policy: both used for a new thread only  8 epoch to use if a new one is due  9 stored submission
+--          6 kind  7 kind_policy: of the admission rules, used while the thread's kind is not settled  8 epoch to use if a new one is due  9 stored submission
 --          10 turn_id  11 attempt  12 as of: the running turn that the frames from 13 on (type, frame, ...) end
 -- Returns  verdict, turn_id, attempt, ordinal, epoch, first_seq, turn_started, policy, position, status, running turn, submission
 --
@@ -40,7 +40,9 @@ if known and st.deleted == '' then
     st.policy, place or 0, status}
 end
 
-if st.created_at == '' or st.deleted ~= '' then st.kind, st.kind_policy, st.thread_policy = ARGV[6], ARGV[7], '' end
+if st.deleted ~= '' then st.thread_policy = '' end
+-- A kind is settled once, by metadata or by the first turn; set_policy alone does not settle it.
+if st.deleted ~= '' or redis.call('HEXISTS', K.state, 'kind') == 0 then st.kind, st.kind_policy = ARGV[6], ARGV[7] end
 local floor = stronger(st.thread_policy, st.kind_policy)
 if sub.policy == 'cancel' and (floor == 'preserve' or sub.headless) then return {'policy_conflict', sub.turn_id} end
 

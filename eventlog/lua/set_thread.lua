@@ -3,6 +3,7 @@
 --
 -- KEYS[1]  the thread's state
 -- ARGV     1 settings  2 title  3 kind  4 kind_policy  5 thread policy  6 continues (encoded thread id)  7 branch_of
+--          8 kind  9 kind_policy: of the admission rules, for a thread that is created here and gets no kind otherwise
 -- Returns  'ok' | 'conflict'
 --
 -- Invariants: kind and policy of the thread continued are copied when this one is created, never later.
@@ -17,6 +18,7 @@ if fresh then
     st.kind, st.kind_policy, st.thread_policy = from[1] or '', from[2] or '', from[3] or ''
   end
 end
+if fresh and continues == '' and kind == '' then kind, kind_policy = ARGV[8], ARGV[9] end
 if kind ~= '' then st.kind, st.kind_policy = kind, kind_policy end
 if policy ~= '' then st.thread_policy = policy end
 if policy == 'cancel' and st.kind_policy == 'preserve' then return {'conflict'} end
