@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		os.Exit(askProvider(os.Args[2]))
 	}
 	flag.Parse()
+	// Most tests wait for something: more of them at once than there are processors.
+	_ = flag.Set("test.parallel", "6")
 	dir, err := os.MkdirTemp("", "turnlog-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

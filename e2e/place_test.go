@@ -202,6 +202,9 @@ func closeShared() (complaints string) {
 // everywhere runs a test in every kind of place, with the same flags.
 func everywhere(t *testing.T, test func(t *testing.T, p *place), flags ...string) {
 	t.Helper()
+	if !strings.Contains(t.Name(), "/") {
+		t.Parallel()
+	}
 	for _, kind := range []string{embedded, oneNode, twoNodes, three} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
