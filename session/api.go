@@ -25,6 +25,7 @@ type Submit struct {
 	Policy eventlog.Policy // explicitly asked for; PolicyUnset = nobody asked
 	OnBusy eventlog.OnBusy // "" = Options.OnBusy
 
+	Client     string // what kind of client it is, as it says itself (admission rules); "" = it did not say
 	Conn       string // submitting connection: preferred target of tool calls
 	Generation int64  // this node's viewer generation of the thread; 0 = the submitter does not watch
 	Headless   bool   // born without a viewer (HTTP)
@@ -45,6 +46,7 @@ type Steer struct {
 	Agent   string // for the turn it may become
 	Tools   json.RawMessage
 	Conn    string
+	Client  string // as in Submit
 
 	Generation int64
 	Headless   bool

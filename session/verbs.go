@@ -70,7 +70,7 @@ func (s *Service) Answer(ctx context.Context, user string, a Answer) error {
 // ends before its agent has taken the message, it becomes a turn of its own.
 func (s *Service) Steer(ctx context.Context, st Steer) (SteerResult, error) {
 	sub := Submit{
-		Thread: st.Thread, ID: st.ID, Message: st.Message, Data: st.Data, Tools: st.Tools, Agent: st.Agent, Conn: st.Conn,
+		Thread: st.Thread, ID: st.ID, Message: st.Message, Data: st.Data, Tools: st.Tools, Agent: st.Agent, Conn: st.Conn, Client: st.Client,
 		OnBusy: eventlog.OnBusyEnqueue, Generation: st.Generation, Headless: st.Headless,
 	}
 	if sub.ID == "" {

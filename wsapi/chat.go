@@ -18,7 +18,7 @@ func parseChatMessage(f *form) action {
 		}
 		s.Policy = want.policy
 		s.Thread, s.Data = c.thread(cmd.threadID), cmd.data
-		s.Tools, s.Conn = c.tools.inForce(), c.id
+		s.Tools, s.Conn, s.Client = c.tools.inForce(), c.id, c.kind
 		if f := c.threads.get(cmd.threadID); f != nil {
 			c.submitAgain(cmd, s, f)
 		} else {

@@ -3,6 +3,8 @@ package wsapi
 import (
 	"bytes"
 	"encoding/json"
+
+	"turnlog/session"
 )
 
 // command is one command of a client whose envelope was in order.
@@ -99,6 +101,7 @@ func withRequest(o object, request json.RawMessage) []byte {
 }
 
 func (c *conn) invalidCommand(cmd command, details []byte) {
+	c.srv.opts.Metrics.Refused(session.CodeInvalid)
 	c.ack(cmd, object(nil).text("error", "invalid_command").raw("details", details))
 	c.chatRefused(cmd, "invalid_command", "the command is not valid: "+string(details), false)
 }

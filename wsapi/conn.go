@@ -21,7 +21,8 @@ type conn struct {
 	cork *corkedConn
 	id   string
 	who  Identity
-	v1   bool // the client negotiated turnlog.v1
+	kind string // ?client=, what kind of client it says it is
+	v1   bool   // the client negotiated turnlog.v1
 	log  *slog.Logger
 
 	base   context.Context // never ends; the library is cheaper with it
@@ -54,6 +55,7 @@ func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, wh
 		pen:    pen{binary: query.Get("encoding") == "msgpack", batch: query.Get("batch") == "1"},
 		intake: intake{limiter: rate.NewLimiter(rate.Limit(s.opts.MessagesPerSecond), s.opts.MessageBurst)},
 	}
+	c.kind = clientKind(query)
 	c.log = s.log.With("conn", c.id)
 	cork.onStall = func() { c.shut(closeSlow) }
 	c.pulse.next = time.Now().Add(s.opts.PingEvery)

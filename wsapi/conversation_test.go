@@ -155,6 +155,6 @@ func TestListChatTurns(t *testing.T) {
 	w.begin("1", "t", "T")
 	p := dial(t, url)
 	p.send(`{"command":"list_chat_turns","request_id":"x"}`)
-	p.want(`{"type":"chat_turn_active","thread_id":"t","status":"running","last_seq":1,"turn_id":"T","detached":true}`,
+	p.want(`{"type":"chat_turn_active","thread_id":"t","status":"running","last_seq":1,"turn_id":"T","detached":true,"on_disconnect":"grace","grace_deadline":"2027-01-15T08:00:00.000Z"}`,
 		`{"message":"Chat turns listed","count":1,"request_id":"x"}`)
 }

@@ -3,6 +3,7 @@ package wsapi_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"turnlog/eventlog"
 	"turnlog/session"
@@ -77,7 +78,8 @@ func (w *world) Turns(_ context.Context, user string) ([]eventlog.RunningTurn, e
 	var out []eventlog.RunningTurn
 	for t, th := range w.threads {
 		if t.User == user && th.status == eventlog.StatusRunning {
-			out = append(out, eventlog.RunningTurn{Thread: t, TurnID: th.turnID, LastSeq: int64(len(th.frames)), Detached: len(th.viewers) == 0})
+			out = append(out, eventlog.RunningTurn{Thread: t, TurnID: th.turnID, LastSeq: int64(len(th.frames)), Detached: len(th.viewers) == 0,
+				Policy: eventlog.PolicyGrace, GraceDeadline: time.Unix(1_800_000_000, 0)})
 		}
 	}
 	return out, nil

@@ -11,7 +11,7 @@ func parseSteer(f *form) action {
 	s := session.Steer{ID: f.text("id"), Agent: f.text("agent")}
 	return func(c *conn, cmd command) {
 		s.Thread, s.Data = c.thread(cmd.threadID), cmd.data
-		s.Tools, s.Conn = c.tools.inForce(), c.id
+		s.Tools, s.Conn, s.Client = c.tools.inForce(), c.id, c.kind
 		if f := c.threads.get(cmd.threadID); f != nil {
 			s.Generation = f.viewer.Generation()
 		} else {
@@ -106,6 +106,10 @@ func parseList(*form) action {
 
 // activeFrame is the frame chat_turn_active.
 func activeFrame(t *eventlog.RunningTurn) []byte {
-	return object(nil).text("type", "chat_turn_active").text("thread_id", t.Thread.ID).text("status", "running").
-		number("last_seq", t.LastSeq).text("turn_id", t.TurnID).flag("detached", t.Detached).end()
+	o := object(nil).text("type", "chat_turn_active").text("thread_id", t.Thread.ID).text("status", "running").
+		number("last_seq", t.LastSeq).text("turn_id", t.TurnID).flag("detached", t.Detached).text("on_disconnect", string(t.Policy))
+	if !t.GraceDeadline.IsZero() {
+		o = o.time("grace_deadline", t.GraceDeadline)
+	}
+	return o.end()
 }

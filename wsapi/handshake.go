@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 )
@@ -17,6 +18,19 @@ const retryAfter = 1
 func sameHost(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+// longestClient bounds what a client may call itself, in bytes.
+const longestClient = 64
+
+// clientKind is what kind of client the handshake says it is (?client=), for
+// admission rules; a name that no rule could hold counts as none.
+func clientKind(query url.Values) string {
+	name := query.Get("client")
+	if len(name) > longestClient || !utf8.ValidString(name) {
+		return ""
+	}
+	return name
 }
 
 // ServeHTTP upgrades a request and serves the connection until it ends.

@@ -39,6 +39,12 @@ type Metrics interface {
 	Disconnected(code int)
 	Sent(messages, bytes int)
 	Received(bytes int)
+
+	// Replayed counts headers that viewers were given: "complete",
+	// "incomplete", or "unknown" when there was nothing to replay.
+	Replayed(kind string)
+	// Refused counts commands that were not carried out, by their code.
+	Refused(code string)
 }
 
 type noMetrics struct{}
@@ -47,6 +53,8 @@ func (noMetrics) Connected()       {}
 func (noMetrics) Disconnected(int) {}
 func (noMetrics) Sent(int, int)    {}
 func (noMetrics) Received(int)     {}
+func (noMetrics) Replayed(string)  {}
+func (noMetrics) Refused(string)   {}
 
 var _ Metrics = noMetrics{}
 

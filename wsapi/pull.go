@@ -94,6 +94,7 @@ func (f *following) follow(c *conn, lines []line, fr *eventlog.Delivered) []line
 // startReplay adds a header and what follows it without numbers. When nothing
 // is to be replayed the replay ends at once.
 func (f *following) startReplay(ctx context.Context, c *conn, lines []line, h *eventlog.Header) []line {
+	c.srv.opts.Metrics.Replayed(replayKind(h))
 	lines = append(lines, line{own: headerFrame(f.thread.ID, h)})
 	f.waiting = false
 	f.calls, f.again = nil, nil
@@ -124,6 +125,17 @@ func (f *following) endReplay(lines []line) []line {
 	}
 	f.replay.acks = nil
 	return f.replayedStops(lines)
+}
+
+// replayKind names a header for the metrics.
+func replayKind(h *eventlog.Header) string {
+	switch {
+	case h.Status == eventlog.StatusUnknown:
+		return "unknown"
+	case h.ReplayIncomplete:
+		return "incomplete"
+	}
+	return "complete"
 }
 
 // headerFrame is the frame chat_resumed.

@@ -36,6 +36,7 @@ func (c *conn) refused(cmd command, err error) {
 		return
 	}
 	r := c.refusal(cmd.name, err)
+	c.srv.opts.Metrics.Refused(r.Code)
 	if r.Code == session.CodeInvalid {
 		c.ack(cmd, object(nil).text("error", r.Code).raw("details", object(nil).text("data", r.Message).end()))
 	} else {
