@@ -30,3 +30,6 @@ func (r *Ring) Push(d *Delivered)           { r.r.push(d) }
 func (r *Ring) Unshift(frames []*Delivered) { r.r.unshift(frames) }
 func (r *Ring) Bounds() (int64, int64)      { return r.r.first, r.r.last }
 func (r *Ring) Get(seq int64) *Delivered    { return r.r.get(seq) }
+
+// HeldBytes is what the node's viewers hold of the log.
+func (h *Hub) HeldBytes() int64 { return h.ahead.used.Load() }

@@ -27,6 +27,7 @@ type follower struct {
 	epochs   int       // rises with every change of epoch
 	accepted int       // rises with every batch
 	top      int64     // newest number known to be in the log
+	since    int64     // first frame of a turn whose id is known, as are those after it; 0 = none
 	status   Status
 	missing  int  // checks in a row that found a running thread without state
 	renew    bool // the node may not be among the thread's viewers any more
@@ -44,7 +45,7 @@ type batch struct {
 }
 
 // maxKnownTurns bounds the cache of turn ids per thread.
-const maxKnownTurns = 256
+const maxKnownTurns = 1024
 
 func newFollower(h *Hub, t Thread, channel string) *follower {
 	return &follower{
@@ -95,7 +96,7 @@ func (f *follower) add(v *Viewer) {
 func (f *follower) setEpochLocked(epoch string) {
 	f.epoch = epoch
 	f.epochs++
-	f.top = 0
+	f.top, f.since = 0, 0
 	f.ring.reset()
 	clear(f.turns)
 }

@@ -23,7 +23,13 @@ func (f *follower) adopt(s Snapshot, epochs, accepted int) {
 	}
 	raised := s.LastSeq > f.top
 	f.top = max(f.top, s.LastSeq)
+	if f.since = s.TurnFirstSeq; s.TurnID == "" {
+		f.since = 0
+	}
 	f.knowTurnLocked(s.Ordinal, s.TurnID)
+	for ordinal, id := range s.Turns {
+		f.knowTurnLocked(ordinal, id)
+	}
 	f.missing = 0
 	viewers := f.viewers
 	f.mu.Unlock()

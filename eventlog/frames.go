@@ -77,11 +77,5 @@ func (l *Log) TurnIDs(ctx context.Context, t Thread) (map[int64]string, error) {
 	if err != nil {
 		return nil, l.mapError(ctx, "read turn ids", err)
 	}
-	out := make(map[int64]string, len(all))
-	for ordinal, id := range all {
-		if n, err := strconv.ParseInt(ordinal, 10, 64); err == nil {
-			out[n] = id
-		}
-	}
-	return out, nil
+	return turnNames(all), nil
 }

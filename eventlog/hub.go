@@ -11,7 +11,7 @@ import (
 type Store interface {
 	Attach(ctx context.Context, a Attach) (Snapshot, error)
 	Detach(ctx context.Context, t Thread, node string, generation int64, byServer bool) (DetachResult, error)
-	Frames(ctx context.Context, t Thread, after, until int64, limit, maxBytes int) ([]StoredFrame, error)
+	Page(ctx context.Context, t Thread, after, until int64, limit int, turns bool) (Page, error)
 	TurnIDs(ctx context.Context, t Thread) (map[int64]string, error)
 	Peek(ctx context.Context, threads []Thread) ([]Peek, error)
 	LiveChannel(t Thread) (string, error)
@@ -31,8 +31,10 @@ var _ Subscriber = (*Bus)(nil)
 // Hub follows threads for the viewers of one node: one follower per thread,
 // however many viewers it has. A viewer is a cursor: it pulls what comes after
 // its position from the follower's cache of recent frames, each encoded once
-// for the whole node, else page by page from the log. So a slow viewer costs
-// no memory and slows nobody.
+// for the whole node, else page by page from the log. So a slow viewer slows
+// nobody, and costs no memory but the page it is being given: at most about
+// 1 MiB, at most ReadAheadBytes for all viewers of the node together, and
+// nothing any more once it has not asked for a while.
 //
 // The log is the only truth; live messages merely say that it grew. They are
 // subscribed before the log is read, so nothing falls between the two. Repeats
@@ -50,6 +52,7 @@ type Hub struct {
 	bus   Subscriber
 	opts  HubOptions
 	kick  chan struct{} // a thread is under suspicion: compare now
+	ahead budget        // for the pages that viewers hold
 
 	mu         sync.Mutex
 	node       string
@@ -80,6 +83,7 @@ func NewHub(store Store, bus Subscriber, node string, opts HubOptions) *Hub {
 	h := &Hub{
 		store: store, bus: bus, opts: opts, node: node,
 		kick:      make(chan struct{}, 1),
+		ahead:     budget{limit: opts.ReadAheadBytes},
 		followers: make(map[Thread]*follower),
 		suspects:  make(map[*follower]struct{}),
 		owed:      make(map[Thread]owedDetach),

@@ -30,6 +30,7 @@ func (h *Hub) Run(ctx context.Context) error {
 				idleAt = time.Now().Add(h.opts.IdleCheckEvery)
 			}
 			due = h.due(true, idle)
+			h.dropIdlePages()
 			h.repeatDetaches(ctx)
 		}
 		h.check(ctx, due)

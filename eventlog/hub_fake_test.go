@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,7 @@ type fakeStore struct {
 	before  map[string]func() // called before the operation looks
 	after   map[string]func() // called after it looked, before it returns
 	calls   map[string]int
+	largest int64   // bytes of the largest page
 	detach  []int64 // generations, in the order of the calls
 }
 
@@ -179,6 +181,14 @@ func (s *fakeStore) Attach(_ context.Context, a eventlog.Attach) (eventlog.Snaps
 		from = c.LastSeq + 1
 	}
 	snap.Page = th.page(from-1, 0, a.PageFrames)
+	for size, i := 0, 0; i < len(snap.Page); i++ {
+		if size += len(snap.Page[i].Frame); size > a.PageBytes && i > 0 {
+			snap.Page = snap.Page[:i]
+		}
+	}
+	if n := len(snap.Page); n > 0 {
+		snap.Behind = th.size(snap.Page[n-1].Seq)
+	}
 	return snap, nil
 }
 
@@ -197,13 +207,30 @@ func (s *fakeStore) Detach(_ context.Context, t eventlog.Thread, node string, ge
 	return eventlog.DetachResult{Changed: true, Last: len(th.viewers) == 0}, nil
 }
 
-func (s *fakeStore) Frames(_ context.Context, t eventlog.Thread, after, until int64, limit, _ int) ([]eventlog.StoredFrame, error) {
+func (s *fakeStore) Page(_ context.Context, t eventlog.Thread, after, until int64, limit int, turns bool) (eventlog.Page, error) {
 	leave, err := s.enter("frames")
 	defer leave()
 	if err != nil {
-		return nil, err
+		return eventlog.Page{}, err
 	}
-	return s.threadLocked(t).page(after, until, limit), nil
+	th := s.threadLocked(t)
+	p := eventlog.Page{Frames: th.page(after, until, limit), Epoch: th.snap.Epoch, LastSeq: th.snap.LastSeq}
+	if n := len(p.Frames); n > 0 {
+		p.Behind = th.size(p.Frames[n-1].Seq)
+		s.largest = max(s.largest, th.size(after)-p.Behind)
+	}
+	if turns {
+		p.Turns = maps.Clone(th.turns)
+	}
+	return p, nil
+}
+
+// size is how many bytes of frames follow a number.
+func (th *fakeThread) size(after int64) (n int64) {
+	for i := len(th.frames) - 1; i >= 0 && th.frames[i].Seq > after; i-- {
+		n += int64(len(th.frames[i].Frame))
+	}
+	return n
 }
 
 func (s *fakeStore) TurnIDs(_ context.Context, t eventlog.Thread) (map[int64]string, error) {

@@ -14,6 +14,11 @@ type HubOptions struct {
 	RingFrames int
 	RingBytes  int
 
+	// ReadAheadBytes bounds what all viewers of the node together hold of the
+	// log beyond what they were given (default 32 MiB). Viewers that find no
+	// room go on in smaller steps, at one round trip to Redis each.
+	ReadAheadBytes int64
+
 	// CheckEvery is how often followed running threads are compared with the
 	// log, which bounds how long a lost live message goes unnoticed (default 3 s).
 	CheckEvery time.Duration
@@ -60,6 +65,9 @@ func (o HubOptions) withDefaults() HubOptions {
 	if o.RingBytes == 0 {
 		o.RingBytes = 256 << 10
 	}
+	if o.ReadAheadBytes == 0 {
+		o.ReadAheadBytes = 32 << 20
+	}
 	if o.CheckEvery == 0 {
 		o.CheckEvery = 3 * time.Second
 	}
@@ -85,6 +93,8 @@ func (o HubOptions) validate() error {
 	switch {
 	case o.RingFrames < 1 || o.RingBytes < 1:
 		return fmt.Errorf("RingFrames and RingBytes must be positive, not %d and %d", o.RingFrames, o.RingBytes)
+	case o.ReadAheadBytes < 0:
+		return fmt.Errorf("ReadAheadBytes must not be negative, not %d", o.ReadAheadBytes)
 	case o.CheckEvery <= 0 || o.RepairWait < 0:
 		return fmt.Errorf("CheckEvery must be positive and RepairWait not negative, not %s and %s", o.CheckEvery, o.RepairWait)
 	case o.IdleCheckEvery < o.CheckEvery:

@@ -8,7 +8,7 @@ import (
 
 // Bounds of one page read from the log.
 const (
-	pageFrames = 500
+	pageFrames = 2048
 	pageBytes  = 1 << 20
 )
 
@@ -22,21 +22,21 @@ type pager struct {
 type pageKey struct {
 	epoch        string
 	after, until int64
-	frames, size int
+	limit        int
+	turns        bool // the ids of the turns may not be known
 }
 
 type pageCall struct {
-	done   chan struct{}
-	frames []*Delivered
-	err    error
+	done chan struct{}
+	page Page
+	err  error
 }
 
-// page reads the frames after one number up to another (inclusive), as far as
-// the bounds allow: contiguous among themselves, but the first one may be
-// later than asked for if the log was trimmed. Nil without an error: nothing
-// is held, or the epoch is another one by now (then the thread is suspected).
-func (f *follower) page(ctx context.Context, key pageKey) ([]*Delivered, error) {
-	key.frames, key.size = min(key.frames, pageFrames), min(key.size, pageBytes)
+// page reads the frames after one number up to another (inclusive), at most
+// limit: contiguous among themselves, but the first one may be later than
+// asked for if the log was trimmed. An empty one: nothing is held, or the epoch
+// is another one by now (then the thread is suspected). It is shared, so read-only.
+func (f *follower) page(ctx context.Context, key pageKey) (Page, error) {
 	for {
 		f.pages.mu.Lock()
 		call := f.pages.calls[key]
@@ -47,55 +47,65 @@ func (f *follower) page(ctx context.Context, key pageKey) ([]*Delivered, error) 
 			}
 			f.pages.calls[key] = call
 			f.pages.mu.Unlock()
-			call.frames, call.err = f.readPage(ctx, key)
+			call.page, call.err = f.readPage(ctx, key)
 			f.pages.mu.Lock()
 			delete(f.pages.calls, key)
 			f.pages.mu.Unlock()
 			close(call.done)
-			return call.frames, call.err
+			return call.page, call.err
 		}
 		f.pages.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return Page{}, context.Cause(ctx)
 		case <-call.done:
 		}
 		if call.err == nil {
-			return call.frames, nil
+			return call.page, nil
 		}
 		// The reader's context may have ended; ours decides for us.
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return Page{}, context.Cause(ctx)
 		}
 	}
 }
 
-func (f *follower) readPage(ctx context.Context, key pageKey) ([]*Delivered, error) {
-	stored, err := f.hub.store.Frames(ctx, f.thread, key.after, key.until, key.frames, key.size)
+func (f *follower) readPage(ctx context.Context, key pageKey) (Page, error) {
+	page, err := f.hub.store.Page(ctx, f.thread, key.after, key.until, key.limit, key.turns)
 	if err != nil {
-		return nil, fmt.Errorf("read frames after %d: %w", key.after, err)
+		return Page{}, fmt.Errorf("read frames after %d: %w", key.after, err)
 	}
-	f.hub.opts.Metrics.HubPage(len(stored))
-	// Log entries do not name their epoch. If it is still ours after the read,
-	// it was during the read.
-	peeks, err := f.hub.store.Peek(ctx, []Thread{f.thread})
-	if err != nil {
-		return nil, fmt.Errorf("check the epoch: %w", err)
-	}
-	if len(peeks) != 1 || peeks[0].Epoch != key.epoch && peeks[0].Epoch != "" {
+	f.hub.opts.Metrics.HubPage(len(page.Frames))
+	// Log entries do not name their epoch.
+	if page.Epoch != key.epoch && page.Epoch != "" {
 		f.hub.suspect(f)
-		return nil, nil
+		return Page{}, nil
 	}
-	return f.encodeStored(ctx, key.epoch, stored)
+	if whole := contiguous(page.Frames); len(whole) < len(page.Frames) {
+		page.Frames, page.Behind, page.LastSeq = whole, 0, 0
+	}
+	f.mu.Lock()
+	if f.epoch == key.epoch {
+		for ordinal, id := range page.Turns {
+			f.knowTurnLocked(ordinal, id)
+		}
+	}
+	f.mu.Unlock()
+	return page, nil
 }
 
-// encodeStored makes deliverable frames of the contiguous front of stored ones.
-func (f *follower) encodeStored(ctx context.Context, epoch string, stored []StoredFrame) ([]*Delivered, error) {
+// contiguous is the front of stored frames up to the first hole.
+func contiguous(stored []StoredFrame) []StoredFrame {
 	for i := 1; i < len(stored); i++ {
 		if stored[i].Seq != stored[i-1].Seq+1 {
-			stored = stored[:i]
+			return stored[:i]
 		}
 	}
+	return stored
+}
+
+// encodeStored makes deliverable frames of contiguous stored ones.
+func (f *follower) encodeStored(ctx context.Context, epoch string, stored []StoredFrame) ([]*Delivered, error) {
 	if len(stored) == 0 {
 		return nil, nil
 	}

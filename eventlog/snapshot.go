@@ -26,8 +26,8 @@ type Snapshot struct {
 	Owner          string
 	GraceDeadline  time.Time // zero unless a grace is running
 	Open           []OpenRequest
-	Page           []StoredFrame // first page after the cursor, may be empty
-	Behind         int64         // bytes of the frames behind Page, 0 when Page is empty
+	Page           []StoredFrame    // first page after the cursor, may be empty
+	Behind         int64            // bytes of the frames behind Page, 0 when Page is empty
 	Turns          map[int64]string // turn ids by ordinal, of the turns in Page
 }
 

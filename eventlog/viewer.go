@@ -15,7 +15,8 @@ const (
 )
 
 // Viewer is one client connection following one thread: a cursor over the
-// follower's cache and the log. It holds no frames and has no goroutine.
+// follower's cache and the log. It has no goroutine, and holds no frames but
+// what it read ahead while it is far behind.
 //
 // One goroutine calls Next; the other methods may be called by any.
 type Viewer struct {
@@ -27,6 +28,7 @@ type Viewer struct {
 	position
 	generation int64
 	buf        []*Delivered
+	rest       remainder
 	header     *Header // the newest one made
 	pending    *Header // not delivered yet
 	retargets  []string
@@ -44,7 +46,6 @@ type position struct {
 	epochAware bool   // the client knows epochs
 	unanchored bool   // the thread never ran: starts with whatever turn comes
 
-	first     []StoredFrame // page that came with the snapshot
 	open      map[string]struct{}
 	openUntil int64 // requests up to this number were answered unless they are in open
 }
@@ -91,6 +92,7 @@ func (v *Viewer) Start(epoch string, after int64) {
 	if f.epoch == epoch {
 		f.top = max(f.top, after)
 	}
+	v.rest.drop(&f.hub.ahead)
 	v.position = position{started: true, revision: v.revision + 1, epoch: epoch, after: after}
 	f.mu.Unlock()
 	if suspicious {
@@ -132,7 +134,8 @@ func (v *Viewer) Leave(ctx context.Context, byServer bool) {
 		return
 	}
 	v.left = true
-	v.first, v.buf, v.retargets = nil, nil, nil
+	v.buf, v.retargets = nil, nil
+	v.rest.drop(&f.hub.ahead)
 	kept := make([]*Viewer, 0, len(f.viewers))
 	for _, other := range f.viewers {
 		if other != v {

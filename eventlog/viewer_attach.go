@@ -104,13 +104,8 @@ func (v *Viewer) moveLocked(s Snapshot, start int64, epochAware bool) {
 		epoch: s.Epoch, after: start - 1, unanchored: s.Epoch == "",
 	}
 	v.stale = false
-	page := s.Page
-	for len(page) > 0 && page[0].Seq < start {
-		page = page[1:]
-	}
-	if len(page) > 0 && page[0].Seq == start {
-		v.first = page
-	}
+	v.rest.drop(&v.follower.hub.ahead)
+	v.rest = remainderOf(&v.follower.hub.ahead, s.Page, start-1, s.Behind, s.LastSeq)
 }
 
 // noteOpenLocked remembers which requests were open when the header was made.

@@ -90,9 +90,12 @@ func (v *Viewer) takeRingLocked(maxFrames, maxBytes int) {
 	for len(v.buf) < maxFrames && r.has(v.after+1) {
 		d := r.get(v.after + 1)
 		if size += len(d.JSON); size > maxBytes && len(v.buf) > 0 {
-			return
+			break
 		}
 		v.takeOneLocked(d)
+	}
+	if len(v.buf) > 0 {
+		v.rest.drop(&v.follower.hub.ahead) // the cache reaches further
 	}
 }
 
@@ -100,55 +103,44 @@ func (v *Viewer) takeOneLocked(d *Delivered) {
 	v.buf = append(v.buf, d)
 	v.after = d.Seq
 	v.unanchored = false
-	v.first = nil // the cache is at least as good from here on
 }
 
-// askFrames reads the next page into the buffer, or finds that the log was
-// trimmed past the viewer.
+// askFrames puts the next frames from before the cache into the buffer, or
+// finds that the log was trimmed past the viewer.
 func (v *Viewer) askFrames(ctx context.Context, maxFrames, maxBytes int) error {
 	f := v.follower
-	revision, first := v.revision, v.first
-	v.first = nil
-	key := pageKey{epoch: v.epoch, after: v.after, until: f.top, frames: maxFrames, size: maxBytes}
-	if !f.ring.empty() && f.ring.first > v.after+1 {
-		key.until = min(key.until, f.ring.first-1)
+	ahead := &f.hub.ahead
+	revision, epoch, after, until := v.revision, v.epoch, v.after, f.top
+	if !f.ring.empty() && f.ring.first > after+1 {
+		until = min(until, f.ring.first-1)
 	}
+	rest := v.rest // ours, while the lock is not held
+	v.rest = remainder{}
+	turns := f.since == 0 || after+1 < f.since
 	f.mu.Unlock()
 	var frames []*Delivered
-	var err error
-	if len(first) > 0 && first[0].Seq == key.after+1 {
-		frames, err = f.encodeStored(ctx, key.epoch, cut(first, maxFrames, maxBytes))
-	} else {
-		frames, err = f.page(ctx, key)
+	err := rest.fill(ctx, f, pageKey{epoch: epoch, after: after, until: until, limit: maxFrames, turns: turns})
+	taken := rest.take(maxFrames, maxBytes)
+	if err == nil {
+		frames, err = f.encodeStored(ctx, epoch, taken)
 	}
 	f.mu.Lock()
-	if err != nil || v.revision != revision || v.left || v.hold > 0 || f.epoch != key.epoch {
+	if err != nil || v.revision != revision || v.left || v.hold > 0 || f.epoch != epoch {
+		rest.drop(ahead)
 		return err
 	}
-	v.takePageLocked(frames, key)
-	if rest := first[min(len(frames), len(first)):]; len(rest) > 0 && rest[0].Seq == v.after+1 {
-		v.first = rest
-	}
+	rest.shrink(ahead)
+	v.rest = rest
+	v.takePageLocked(frames, until)
 	return nil
 }
 
-// cut bounds a page.
-func cut(page []StoredFrame, maxFrames, maxBytes int) []StoredFrame {
-	size := 0
-	for i := range page {
-		if size += len(page[i].Frame); i == maxFrames || size > maxBytes && i > 0 {
-			return page[:i]
-		}
-	}
-	return page
-}
-
 // takePageLocked moves the cursor over a page from the log.
-func (v *Viewer) takePageLocked(frames []*Delivered, key pageKey) {
+func (v *Viewer) takePageLocked(frames []*Delivered, until int64) {
 	f := v.follower
 	switch {
-	case len(frames) == 0 && v.unanchored && f.ring.has(key.until+1):
-		v.after, v.unanchored = key.until, false
+	case len(frames) == 0 && v.unanchored && f.ring.has(until+1):
+		v.after, v.unanchored = until, false
 		return
 	case len(frames) == 0:
 		v.stale = true // nothing held where something was: a new header tells
