@@ -114,7 +114,7 @@ func TestB9_ResumeInTheMomentTheTurnIsCreated(t *testing.T) {
 				moment(2 * time.Millisecond)
 				sent <- r.a.Send(object{"command": "chat_message", "data": message(thread, object{"frames": 3, "interval_ms": 2})})
 			}()
-			moment(3 * time.Millisecond)
+			moment(8 * time.Millisecond)
 			if err := r.b.Send(object{"command": "resume_chat", "data": object{"thread_id": thread}}); err != nil {
 				return err
 			}

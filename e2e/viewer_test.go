@@ -14,7 +14,6 @@ type object = wire.Object
 type viewer struct {
 	t testing.TB
 	*wire.Conn
-	seen int // messages before this were already awaited
 }
 
 // dial opens a socket that is checked and cut when the test ends.
