@@ -14,6 +14,9 @@ type Options struct {
 	// Ready tells why the node should get no new connections, nil when it may.
 	// It must not block. Required.
 	Ready func() error
+
+	// Metrics serves /metrics. nil = there is no such page.
+	Metrics http.Handler
 }
 
 // New builds the node's HTTP handler.
@@ -28,6 +31,9 @@ func New(options Options) (http.Handler, error) {
 	mux.Handle("GET /ws", options.WebSocket)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, options.Ready) })
+	if options.Metrics != nil {
+		mux.Handle("GET /metrics", options.Metrics)
+	}
 	mux.HandleFunc("GET /{$}", index)
 	return mux, nil
 }
@@ -50,6 +56,7 @@ const indexText = `Turnlog: chat turns that survive their connection.
 /ws       the WebSocket endpoint (docs/protocol.md)
 /healthz  the process lives
 /readyz   the node takes connections
+/metrics  for Prometheus
 
 Try it from a terminal:  turnlog chat
 `

@@ -29,6 +29,18 @@ func TestHealthReadinessAndIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	measured, err := httpapi.New(httpapi.Options{
+		WebSocket: http.NotFoundHandler(), Ready: func() error { return nil },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("turnlog_viewers 1")) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := httptest.NewRecorder()
+	measured.ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
+	if recorder.Code != 200 || recorder.Body.String() != "turnlog_viewers 1" {
+		t.Fatalf("metrics: %d %q", recorder.Code, recorder.Body)
+	}
 	steps := []struct {
 		name     string
 		draining bool
@@ -43,6 +55,7 @@ func TestHealthReadinessAndIndex(t *testing.T) {
 		{"not ready while draining", true, "GET", "/readyz", 503, "draining"},
 		{"index", false, "GET", "/", 200, "/ws"},
 		{"websocket is mounted", false, "GET", "/ws", http.StatusTeapot, ""},
+		{"no metrics without a handler", false, "GET", "/metrics", 404, ""},
 		{"other paths are not found", false, "GET", "/nothing", 404, ""},
 		{"other methods are refused", false, "POST", "/healthz", 405, ""},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"turnlog/eventlog"
@@ -108,7 +109,12 @@ type Reaper struct {
 
 	swept    time.Time // start of the last sweep
 	suspects map[eventlog.Orphan]bool
+
+	leads atomic.Bool
 }
+
+// Leads reports whether this node led at its last look. Safe for concurrent use.
+func (r *Reaper) Leads() bool { return r.leads.Load() }
 
 // New returns a Reaper; Run does the work.
 func New(log Log, o Options) (*Reaper, error) {
@@ -171,6 +177,7 @@ func (r *Reaper) lead(ctx context.Context) (bool, error) {
 		r.node, r.term = node, 0
 	}
 	term, leads, err := r.log.LeadReaper(ctx, node, r.term)
+	r.leads.Store(leads && err == nil)
 	if err != nil {
 		return false, fmt.Errorf("lead: %w", err)
 	}

@@ -24,6 +24,8 @@ type Config struct {
 	Limits     LimitsConfig
 	Agent      AgentConfig
 	Log        LogConfig
+
+	Kinds []KindRule // from the file only
 }
 
 // RedisConfig says where the log lives and how long to wait for it.

@@ -53,6 +53,11 @@ func writeConfig(w io.Writer, config *loaded, asJSON bool) error {
 		}
 		printed[s.key] = printedSetting{Value: value, Source: config.source[s.key]}
 	}
+	rows := settingKeys()
+	if len(config.Kinds) > 0 {
+		printed[kindsKey] = printedSetting{Value: kindsText(config.Kinds), Source: config.source[kindsKey]}
+		rows = append(rows, kindsKey)
+	}
 	if asJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
@@ -60,13 +65,13 @@ func writeConfig(w io.Writer, config *loaded, asJSON bool) error {
 		return encoder.Encode(printed)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range settings {
-		p := printed[s.key]
+	for _, key := range rows {
+		p := printed[key]
 		value := p.Value
 		if value == "" {
 			value = `""`
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.key, value, p.Source)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", key, value, p.Source)
 	}
 	return table.Flush()
 }

@@ -38,10 +38,19 @@ func (v *textValue) Set(text string) error {
 
 // addSettingFlags registers one flag per setting, --config, and the short
 // spelling --redis.
-func addSettingFlags(flags *pflag.FlagSet) {
+func addSettingFlags(flags *pflag.FlagSet) { addFlagsOf(flags, settings) }
+
+// addRedisFlags is addSettingFlags for commands that only need to reach Redis.
+func addRedisFlags(flags *pflag.FlagSet) {
+	addFlagsOf(flags, slices.DeleteFunc(slices.Clone(settings), func(s setting) bool {
+		return s.key != "redis.url" && s.key != "redis.command_timeout"
+	}))
+}
+
+func addFlagsOf(flags *pflag.FlagSet, table []setting) {
 	flags.SortFlags = false
 	flags.String("config", "", "configuration file (YAML, TOML or JSON)")
-	for _, s := range settings {
+	for _, s := range table {
 		usage := s.help + " (" + s.unit + ")"
 		flag := flags.VarPF(&textValue{setting: s, text: s.preset}, s.key, "", usage)
 		if s.kind() == "bool" {
@@ -94,6 +103,13 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 		}
 		result.source[s.key] = source
 	}
+	if file.InConfig(kindsKey) {
+		rules, err := parseKinds(file.Get(kindsKey))
+		if err != nil {
+			return nil, fmt.Errorf("%w (file %s)", err, path)
+		}
+		result.Kinds, result.source[kindsKey] = rules, "file "+path
+	}
 	result.warnings = unknownVariables(env)
 	return result, nil
 }
@@ -130,8 +146,8 @@ func readFile(file *viper.Viper, path string) error {
 	keys := file.AllKeys()
 	slices.Sort(keys)
 	for _, key := range keys {
-		if !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
-			return fmt.Errorf("%s: unknown setting %q%s", path, key, suggestion(key, settingKeys()))
+		if key != kindsKey && !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
+			return fmt.Errorf("%s: unknown setting %q%s", path, key, suggestion(key, append(settingKeys(), kindsKey)))
 		}
 	}
 	return nil

@@ -132,6 +132,7 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 		StallAfter:   config.Turn.StallAfter,
 		Attempts:     attempts(config.Turn.OnOwnerLost),
 		Heartbeat:    config.Node.Heartbeat,
+		Kind:         kindOf(config.Kinds),
 		OnRejoin: func(ctx context.Context, id string) {
 			n.bus.ListenAs(id)
 			n.hub.Reattach(ctx, id)

@@ -83,9 +83,15 @@ type testConn struct {
 
 func (n *testNode) dial() *testConn {
 	n.t.Helper()
+	return n.dialAs("")
+}
+
+// dialAs connects with a query like ?client=web.
+func (n *testNode) dialAs(query string) *testConn {
+	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 10*time.Second)
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, "ws://"+n.addr+"/ws", nil)
+	ws, _, err := websocket.Dial(ctx, "ws://"+n.addr+"/ws"+query, nil)
 	if err != nil {
 		n.t.Fatal(err)
 	}
