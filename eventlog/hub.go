@@ -14,6 +14,7 @@ type Store interface {
 	Page(ctx context.Context, t Thread, after, until int64, limit int, turns bool) (Page, error)
 	TurnIDs(ctx context.Context, t Thread) (map[int64]string, error)
 	Peek(ctx context.Context, threads []Thread) ([]Peek, error)
+	Viewing(ctx context.Context, node string) ([]Thread, error)
 	LiveChannel(t Thread) (string, error)
 }
 
@@ -54,13 +55,15 @@ type Hub struct {
 	kick  chan struct{} // a thread is under suspicion: compare now
 	ahead budget        // for the pages that viewers hold
 
-	mu         sync.Mutex
-	node       string
-	generation int64
-	followers  map[Thread]*follower
-	suspects   map[*follower]struct{}
-	owed       map[Thread]owedDetach // detaches that Redis did not confirm
-	compareAll bool
+	mu          sync.Mutex
+	node        string
+	generation  int64
+	followers   map[Thread]*follower
+	suspects    map[*follower]struct{}
+	owed        map[Thread]owedDetach // detaches that Redis did not confirm
+	strangers   map[Thread]struct{}   // viewed according to the log, but not here
+	compareAll  bool
+	reconnected bool
 }
 
 type owedDetach struct {
@@ -240,11 +243,12 @@ func (h *Hub) follower(t Thread) *follower {
 	return h.followers[t]
 }
 
-// CompareAll has every followed thread compared with the log soon, because
-// live messages may have been lost.
+// CompareAll has every followed thread, and the node's entries as a viewer,
+// compared with the log soon, because live messages may have been lost.
 func (h *Hub) CompareAll() {
 	h.mu.Lock()
 	h.compareAll = true
+	h.reconnected = true
 	h.mu.Unlock()
 	h.nudge()
 }

@@ -11,17 +11,21 @@ const (
 	lagPatience = 50 * time.Millisecond // a message on its way is not a lost one
 )
 
-// Run compares followed threads with the log until ctx ends, and repeats
-// detaches that failed. It returns nil when ctx ends.
+// Run compares followed threads, and what the node views, with the log until
+// ctx ends, and repeats detaches that failed. It returns nil when ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
 	tick := time.NewTicker(h.opts.CheckEvery)
 	defer tick.Stop()
+	reconcile := time.NewTicker(h.opts.ReconcileEvery)
+	defer reconcile.Stop()
 	idleAt := time.Now().Add(h.opts.IdleCheckEvery)
 	for {
 		var due []*follower
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-reconcile.C:
+			h.Reconcile(ctx)
 		case <-h.kick:
 			due = h.due(false, false)
 		case <-tick.C:
@@ -34,6 +38,9 @@ func (h *Hub) Run(ctx context.Context) error {
 			h.repeatDetaches(ctx)
 		}
 		h.check(ctx, due)
+		if h.reconcileDue() {
+			h.Reconcile(ctx)
+		}
 	}
 }
 
@@ -117,12 +124,12 @@ func (h *Hub) compareAllLater() {
 }
 
 // reattach renews the node's entry among the thread's viewers: whoever
-// appends may not know (any more) that somebody looks.
-func (h *Hub) reattach(ctx context.Context, f *follower) {
+// appends may not know (any more) that somebody looks. It reports whether the log answered.
+func (h *Hub) reattach(ctx context.Context, f *follower) bool {
 	h.mu.Lock()
 	if f.count == 0 {
 		h.mu.Unlock()
-		return
+		return true
 	}
 	a := Attach{Thread: f.thread, Node: h.node, Generation: h.nextGenerationLocked(f), Cursor: Cursor{Live: true}}
 	h.mu.Unlock()
@@ -130,16 +137,17 @@ func (h *Hub) reattach(ctx context.Context, f *follower) {
 	snap, err := h.store.Attach(ctx, a)
 	if err != nil {
 		h.opts.Logger.WarnContext(ctx, "renewing the attachment of a thread", "thread_id", f.thread.ID, "error", err)
-		return
+		return false
 	}
 	h.mu.Lock()
 	gone := f.count == 0 && h.followers[f.thread] == nil
 	h.mu.Unlock()
 	if gone { // the last viewer's detach may have come before our attach
 		h.detach(ctx, f.thread, owedDetach{node: a.Node, generation: a.Generation})
-		return
+		return true
 	}
 	f.adopt(snap, version, accepted)
+	return true
 }
 
 // Reattach attaches every followed thread again, under the given node id: to

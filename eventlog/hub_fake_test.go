@@ -257,6 +257,17 @@ func (s *fakeStore) Peek(_ context.Context, threads []eventlog.Thread) ([]eventl
 	return out, nil
 }
 
+func (s *fakeStore) Viewing(_ context.Context, node string) (out []eventlog.Thread, err error) {
+	leave, err := s.enter("viewing")
+	defer leave()
+	for t, th := range s.threads {
+		if _, ok := th.viewers[node]; ok {
+			out = append(out, t)
+		}
+	}
+	return out, err
+}
+
 func (th *fakeThread) page(after, until int64, limit int) []eventlog.StoredFrame {
 	var out []eventlog.StoredFrame
 	for _, f := range th.frames {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
@@ -201,29 +203,62 @@ func TestB11_B20_B2_HubsOnTwoNodes(t *testing.T) {
 }
 
 func TestB9_F8_ResumeAtTheVeryMoment(t *testing.T) {
-	writerServers(t, func(t *testing.T, addr string) {
-		one := startNode(t, addr, "n1", eventlog.Options{}, eventlog.HubOptions{})
-		two := startNode(t, addr, "n2", eventlog.Options{}, eventlog.HubOptions{})
-		for i := range 300 {
-			thread := eventlog.Thread{User: "alice", ID: fmt.Sprintf("t%d", i)}
-			var tasks sync.WaitGroup
-			tasks.Go(func() {
-				w, _ := one.begin(t, thread)
-				for k := range 3 {
-					say(t, w, k)
-				}
-				end(t, w)
-			})
-			tasks.Go(func() {
-				v := two.watch(t, thread, eventlog.Cursor{})
-				defer v.v.Leave(context.Background(), false)
-				if err := v.untilFinished(1); err != nil || v.count != 6 {
-					t.Errorf("thread %d: %d frames, header %+v: %v", i, v.count, v.v.Header(), err)
-				}
-			})
-			tasks.Wait()
+	t.Run("miniredis", func(t *testing.T) { raceAtBirth(t, miniredis.RunT(t).Addr(), 1000) })
+	t.Run("redis", func(t *testing.T) { raceAtBirth(t, startRealRedis(t), 10_000) })
+}
+
+// raceAtBirth begins short turns on one node while another one resumes them.
+func raceAtBirth(t *testing.T, addr string, tries int64) {
+	const racers = 32
+	one := startNode(t, addr, "n1", eventlog.Options{}, eventlog.HubOptions{})
+	two := startNode(t, addr, "n2", eventlog.Options{}, eventlog.HubOptions{})
+	var next, before, during, after atomic.Int64
+	attempt := func(thread eventlog.Thread) bool {
+		// Whoever comes first, by how much is a matter of luck.
+		pause := func() {
+			for range rand.IntN(4) {
+				_, _ = two.log.Peek(t.Context(), []eventlog.Thread{thread})
+			}
 		}
-	})
+		var owner sync.WaitGroup
+		owner.Go(func() {
+			pause()
+			w, _ := one.begin(t, thread)
+			for k := range 3 {
+				say(t, w, k)
+			}
+			end(t, w)
+		})
+		pause()
+		v := two.watch(t, thread, eventlog.Cursor{})
+		switch v.v.Header().Status {
+		case eventlog.StatusUnknown:
+			before.Add(1)
+		case eventlog.StatusRunning:
+			during.Add(1)
+		default:
+			after.Add(1)
+		}
+		err := v.untilFinished(1)
+		if err != nil || v.count != 6 {
+			t.Errorf("%s: %d frames, header %+v: %v", thread.ID, v.count, v.v.Header(), err)
+		}
+		owner.Wait()
+		v.v.Leave(context.Background(), false)
+		return err == nil
+	}
+	var all sync.WaitGroup
+	for range racers {
+		all.Go(func() {
+			for n := next.Add(1); n <= tries && attempt(eventlog.Thread{User: "alice", ID: fmt.Sprintf("t%d", n)}); n = next.Add(1) {
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d resumes before the turn, %d while it ran, %d after it", before.Load(), during.Load(), after.Load())
+	if before.Load() < tries/50 || during.Load() < tries/50 {
+		t.Error("that was no race")
+	}
 }
 
 func TestF3_B5_TabStaysOpenOverTwoTurns(t *testing.T) {

@@ -26,6 +26,10 @@ type HubOptions struct {
 	// IdleCheckEvery is the same for followed threads where nothing runs (default 10 s).
 	IdleCheckEvery time.Duration
 
+	// ReconcileEvery is how often the node's entries as a viewer are compared
+	// with what it follows (default 30 s).
+	ReconcileEvery time.Duration
+
 	// RepairWait is how long a cursor beyond a running log waits for the
 	// owner's repair before it is treated as fresh (default 2 s).
 	RepairWait time.Duration
@@ -74,6 +78,9 @@ func (o HubOptions) withDefaults() HubOptions {
 	if o.IdleCheckEvery == 0 {
 		o.IdleCheckEvery = max(10*time.Second, o.CheckEvery)
 	}
+	if o.ReconcileEvery == 0 {
+		o.ReconcileEvery = 30 * time.Second
+	}
 	if o.RepairWait == 0 {
 		o.RepairWait = 2 * time.Second
 	}
@@ -95,8 +102,9 @@ func (o HubOptions) validate() error {
 		return fmt.Errorf("RingFrames and RingBytes must be positive, not %d and %d", o.RingFrames, o.RingBytes)
 	case o.ReadAheadBytes < 0:
 		return fmt.Errorf("ReadAheadBytes must not be negative, not %d", o.ReadAheadBytes)
-	case o.CheckEvery <= 0 || o.RepairWait < 0:
-		return fmt.Errorf("CheckEvery must be positive and RepairWait not negative, not %s and %s", o.CheckEvery, o.RepairWait)
+	case o.CheckEvery <= 0 || o.ReconcileEvery <= 0 || o.RepairWait < 0:
+		return fmt.Errorf("CheckEvery and ReconcileEvery must be positive and RepairWait not negative, not %s, %s and %s",
+			o.CheckEvery, o.ReconcileEvery, o.RepairWait)
 	case o.IdleCheckEvery < o.CheckEvery:
 		return fmt.Errorf("IdleCheckEvery (%s) must not be shorter than CheckEvery (%s)", o.IdleCheckEvery, o.CheckEvery)
 	}

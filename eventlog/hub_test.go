@@ -286,7 +286,7 @@ func TestNext_ErrorsLeaveThePositionAlone(t *testing.T) {
 	tl.drain()
 	r.chunks(alice, 10)
 	broken := errors.New("redis is away")
-	for _, op := range []string{"frames", "peek"} {
+	for _, op := range []string{"frames"} {
 		r.setFail(op, broken)
 		if _, err := tl.v.Next(t.Context(), 100, 1<<20); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", op, err)
