@@ -252,3 +252,28 @@ func TestB91_ADeletedThreadStaysDeleted(t *testing.T) {
 		}
 	})
 }
+
+// What waits in the queue does not slip in between a superseded turn and its superseder.
+func TestB41_TheSupersederGoesBeforeTheQueue(t *testing.T) {
+	conform(t, eventlog.Options{}, func(w *world) {
+		th := w.thread()
+		a := w.start(th)
+		waiting := w.begin(eventlog.Begin{Thread: th, Submission: w.submission(), OnBusy: eventlog.OnBusyEnqueue}, eventlog.VerdictQueued)
+		b := eventlog.Begin{Thread: th, Submission: w.submission(), Node: "node-b"}
+		w.begin(b, eventlog.VerdictSuperseding)
+		if f := w.finish(th, a, eventlog.OutcomeSuperseded); f.Ready {
+			w.Fatal("the queue was offered before the superseder came")
+		}
+		if c, err := w.log.BeginNext(w.Context(), th, "node-a"); err != nil || c.Verdict != "" {
+			w.Fatalf("claimed %+v, %v", c, err)
+		}
+		n := w.begin(b, eventlog.VerdictStarted)
+		f, err := w.log.Finish(w.Context(), eventlog.Finish{Fence: fenceOf(th, n, "node-b"), Outcome: "completed", Finisher: "node-b", Frames: closing("completed")})
+		if err != nil || !f.Ready {
+			w.Fatalf("after the superseder: %+v, %v", f, err)
+		}
+		if c, err := w.log.BeginNext(w.Context(), th, "node-a"); err != nil || c.TurnID != waiting.TurnID {
+			w.Fatalf("claimed %+v, %v; want what waited", c, err)
+		}
+	})
+}

@@ -29,7 +29,8 @@ func (l *fakeLog) finish(f eventlog.Finish) (eventlog.Finished, error) {
 	th.consumed = max(th.consumed, f.Consumed)
 	stored := th.close(f.Outcome, f.Finisher, f.Frames)
 	return eventlog.Finished{
-		Won: true, Outcome: f.Outcome, FirstSeq: stored[0].Seq, LastSeq: th.seq, Epoch: th.epoch, Frames: stored, Ready: len(th.queue) > 0,
+		Won: true, Outcome: f.Outcome, FirstSeq: stored[0].Seq, LastSeq: th.seq, Epoch: th.epoch, Frames: stored,
+		Ready: len(th.queue) > 0 && f.Outcome != eventlog.OutcomeSuperseded,
 	}, nil
 }
 

@@ -60,6 +60,7 @@ func (t *turn) finish(ctx context.Context, outcome eventlog.Outcome) eventlog.Ou
 	}
 	fin, err := t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome, Error: t.reason(outcome)}))
 	if err == nil {
+		t.ready = fin.Ready
 		return fin.Outcome
 	}
 	var fenced *eventlog.FencedError

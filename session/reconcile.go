@@ -99,6 +99,9 @@ func (s *Service) endFor(ctx context.Context, finisher string, r eventlog.Runnin
 	if len(c.Entries) > 0 {
 		s.feed.Committed(c)
 	}
+	if fin.Ready {
+		s.claim(ctx, r.Thread)
+	}
 	return true
 }
 

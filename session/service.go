@@ -138,6 +138,9 @@ func (s *Service) start(thread eventlog.Thread, node string, adm eventlog.Admiss
 		defer s.running.Done()
 		t.conduct(life, ag)
 		s.forget(key, t)
+		if t.ready { // no need to wait for a poll
+			s.claim(life, thread)
+		}
 	}()
 }
 

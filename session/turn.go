@@ -46,6 +46,7 @@ type turn struct {
 	after int64 // last input taken; conductor only
 
 	failure error // why the turn failed; conductor only
+	ready   bool  // the thread has submissions waiting, which this end made claimable; conductor only
 
 	returned chan error
 	fenced   chan error            // the writer was lost

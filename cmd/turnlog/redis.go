@@ -91,6 +91,8 @@ func newRedisClient(c RedisConfig) (*redis.Client, error) {
 	}
 	options.ClientName = "turnlog"
 	options.PoolSize = c.PoolSize
+	options.MaxActiveConns = c.PoolSize // PoolSize alone is no bound: go-redis opens more under load
+	options.PoolTimeout = c.CommandTimeout
 	options.MaxRetries = -1
 	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true

@@ -5,7 +5,8 @@
 -- ARGV     1 settings  2 node  3 epoch to use if a new one is due  4 token of this claim
 -- Returns  as begin; the verdict is 'started', or '' when there was nothing to claim
 --
--- Invariants: one node gets it; the same token again gets the same answer. A
+-- Invariants: one node gets it; the same token again gets the same answer. What waits
+-- behind a superseded turn waits for the superseder first. A
 -- waiting cancel submission whose viewers left is dropped. The first write is one that Redis refuses when memory is full.
 local K, cfg, now = thread_keys(KEYS[1]), cfg_parse(ARGV[1]), now_ms()
 local node, claim = ARGV[2], ARGV[4]
@@ -45,6 +46,7 @@ if st.deleted ~= '' then
   redis.call('ZREM', K.P .. 'ready', K.name)
   return {''}
 end
+if (tonumber(redis.call('ZSCORE', K.P .. 'ready', K.name) or '') or 0) > now then return {''} end
 local viewers = redis.call('HLEN', K.viewers)
 while true do
   local blob = redis.call('LINDEX', K.queue, 0)

@@ -45,8 +45,10 @@ local function close_turn(K, st, now, cfg, outcome, finisher, frames, consumed)
   redis.call('PEXPIRE', K.turns, cfg.replay)
   for _, key in ipairs({K.state, K.messages, K.queue, K.viewers}) do redis.call('PEXPIRE', key, cfg.history) end
   if redis.call('LLEN', K.queue) > 0 then
-    redis.call('ZADD', K.P .. 'ready', num(now), K.name)
-    st.ready = '1'
+    -- A superseder goes before what waits, and is on its way here unless it died.
+    local superseded = outcome == 'superseded'
+    redis.call('ZADD', K.P .. 'ready', num(superseded and now + 2000 or now), K.name)
+    st.ready = superseded and '0' or '1'
   else
     redis.call('ZREM', K.P .. 'ready', K.name)
     st.ready = '0'
@@ -77,6 +79,6 @@ local function finished_again(K, st, finisher)
       out[#out + 1] = f[8]
     end
   end
-  st.ready = redis.call('LLEN', K.queue) > 0 and '1' or '0'
+  st.ready = st.outcome ~= 'superseded' and redis.call('LLEN', K.queue) > 0 and '1' or '0'
   return finished_reply(st, won, out)
 end
