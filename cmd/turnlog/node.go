@@ -66,7 +66,8 @@ func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-ch
 	defer rdb.Close()
 
 	starting, release := untilSignal(ctx, signals)
-	log, err := openLog(starting, rdb, config, logger)
+	measured := newMetrics()
+	log, err := openLog(starting, rdb, config, logger, measured.log)
 	if signalled := release(); signalled {
 		if err == nil {
 			err = log.Close()
@@ -80,7 +81,7 @@ func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-ch
 	}
 	defer log.Close()
 
-	n, err := newNode(config, log, rdb, agents, logger)
+	n, err := newNode(config, log, rdb, agents, logger, measured)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-ch
 }
 
 // openLog waits for Redis and opens the log in it.
-func openLog(ctx context.Context, rdb *redis.Client, config Config, logger *slog.Logger) (*eventlog.Log, error) {
+func openLog(ctx context.Context, rdb *redis.Client, config Config, logger *slog.Logger, counts eventlog.Metrics) (*eventlog.Log, error) {
 	if err := awaitRedis(ctx, rdb, config.Redis, logger); err != nil {
 		return nil, err
 	}
@@ -107,6 +108,7 @@ func openLog(ctx context.Context, rdb *redis.Client, config Config, logger *slog
 		OutageBudget:     config.Redis.OutageBudget,
 		CommandTimeout:   config.Redis.CommandTimeout,
 		Logger:           logger,
+		Metrics:          counts,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("redis at %s: %w", maskURL(config.Redis.URL), err)
@@ -116,7 +118,7 @@ func openLog(ctx context.Context, rdb *redis.Client, config Config, logger *slog
 
 // newNode wires the parts. Whatever a package needs of another one it asks for
 // as an interface of its own; here they meet.
-func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[string]agent.Agent, logger *slog.Logger) (*node, error) {
+func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[string]agent.Agent, logger *slog.Logger, measured *metrics) (*node, error) {
 	n := &node{config: config, logger: logger, log: log}
 	trust := reaper.NewTrust(config.Node.Lease, config.Node.Heartbeat)
 	feed := &lateFeed{}
@@ -137,17 +139,18 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 			n.bus.ListenAs(id)
 			n.hub.Reattach(ctx, id)
 		},
-		Logger: logger,
+		Logger:  logger,
+		Metrics: measured.session,
 	})
 	if err != nil {
 		return nil, err
 	}
 	n.bus = eventlog.NewBus(rdb, n.service.Node(), eventlog.BusOptions{Logger: logger})
 	n.bus.OnWake(n.service.Wake)
-	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{OnDetach: n.service.Detached, Logger: logger})
+	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{OnDetach: n.service.Detached, Logger: logger, Metrics: measured.hub})
 	feed.hub.Store(n.hub)
 	n.reaper, err = reaper.New(log, reaper.Options{
-		Node: n.service.Node, Trust: trust, TextLimit: int(config.Limits.FrameBytes) / 2, Logger: logger,
+		Node: n.service.Node, Trust: trust, TextLimit: int(config.Limits.FrameBytes) / 2, Logger: logger, Metrics: measured.reaper,
 	})
 	if err != nil {
 		return nil, err
@@ -156,11 +159,13 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 		InboundBytes:         int64(config.Limits.InboundBytes),
 		ThreadsPerConnection: config.Limits.ThreadsPerConnection,
 		Logger:               logger,
+		Metrics:              measured.sockets,
 	})
 	if err != nil {
 		return nil, err
 	}
-	handler, err := httpapi.New(httpapi.Options{WebSocket: n.sockets, Ready: n.ready})
+	measured.gauges(n)
+	handler, err := httpapi.New(httpapi.Options{WebSocket: n.sockets, Ready: n.ready, Metrics: measured.handler()})
 	if err != nil {
 		return nil, err
 	}
