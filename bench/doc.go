@@ -10,6 +10,7 @@
 //	live      one viewer per thread, agents at a fixed rate; latency and CPU per frame
 //	saturate  the same with agents as fast as they can
 //	resume    one viewer far behind on a node that has never seen the thread
+//	detached  turns that wait while nobody watches, against the node without any
 //
 // # Guarantees
 //

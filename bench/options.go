@@ -3,6 +3,8 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,7 +14,11 @@ const (
 	Live     = "live"
 	Saturate = "saturate"
 	Resume   = "resume"
+	Detached = "detached"
 )
+
+// Workloads are all of them.
+var Workloads = []string{Append, Live, Saturate, Resume, Detached}
 
 // Where viewers are.
 const (
@@ -30,10 +36,10 @@ type Options struct {
 	// when Nodes is empty, except for append.
 	Program string
 
-	Threads   int           // threads at once; default 1,000
+	Threads   int           // threads at once; default 1,000, detached: 10,000
 	Rate      float64       // live: frames per second and thread; default 10
 	Bytes     int           // text per frame; default 100
-	Duration  time.Duration // live, saturate: length of the measurement; default 10 s
+	Duration  time.Duration // live, saturate, detached: length of a measurement; default 10 s, detached: 1 min
 	Frames    int           // append: frames per round; default 500,000
 	Rounds    int           // append: rounds of both sides; default 3
 	Viewers   string        // live, saturate: SameNode or OtherNode (default)
@@ -45,6 +51,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Workload == Detached {
+		def(&o.Threads, detachedThreads)
+		def(&o.Duration, detachedFor)
+	}
 	def(&o.Threads, 1000)
 	def(&o.Rate, 10)
 	def(&o.Bytes, 100)
@@ -90,11 +100,11 @@ func (o Options) validate() error {
 	case o.Viewers != SameNode && o.Viewers != OtherNode:
 		return fmt.Errorf("bench: viewers must be %s or %s, not %q", SameNode, OtherNode, o.Viewers)
 	case o.Workload == Append:
-	case o.Workload != Live && o.Workload != Saturate && o.Workload != Resume:
-		return fmt.Errorf("bench: there is no workload %q: use %s, %s, %s or %s", o.Workload, Append, Live, Saturate, Resume)
+	case !slices.Contains(Workloads, o.Workload):
+		return fmt.Errorf("bench: there is no workload %q: use one of %s", o.Workload, strings.Join(Workloads, ", "))
 	case len(o.Nodes) == 0 && o.Program == "":
 		return errors.New("bench: no nodes to measure and no program to start them from")
-	case len(o.Nodes) == 1 && o.Workload != Resume && o.Viewers == OtherNode:
+	case len(o.Nodes) == 1 && (o.Workload == Live || o.Workload == Saturate) && o.Viewers == OtherNode:
 		return errors.New("bench: viewers on another node need two nodes: name a second one, or ask for viewers on the same node")
 	}
 	return nil

@@ -26,7 +26,8 @@ type Result struct {
 	Latency *Percentiles `json:"latency_ms,omitempty"`
 	// CPU is in microseconds per delivered (append: appended) frame, by process.
 	CPU map[string]float64 `json:"cpu_us_per_frame,omitempty"`
-	// Commands are Redis commands per 1,000 frames (resume: per resume), by name.
+	// Commands are Redis commands by name, per 1,000 frames (resume: per resume;
+	// detached: per second while the turns wait).
 	Commands map[string]float64 `json:"redis_commands,omitempty"`
 	// Steps are the rows of a workload that measures several sizes.
 	Steps []map[string]float64 `json:"steps,omitempty"`
@@ -68,6 +69,8 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 		err = runAppend(ctx, options, result)
 	case Resume:
 		err = runResume(ctx, options, result)
+	case Detached:
+		err = runDetached(ctx, options, result)
 	default:
 		err = runLive(ctx, options, result)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ const benchHelp = `Measures one workload:
   live      one viewer per thread, agents at a fixed rate: latency, CPU per frame
   saturate  the same with agents as fast as they can
   resume    one viewer far behind, on a node that has never seen the thread
+  detached  turns that wait while nobody watches, against the node without any
 
 Without --redis a redis-server is started for the run, without --node nodes are
 started from this program; both end with it. Against running nodes give the
@@ -37,11 +39,11 @@ func newBenchCommand() *cobra.Command {
 	var asJSON bool
 	var file string
 	cmd := &cobra.Command{
-		Use:       "bench append|live|saturate|resume",
+		Use:       "bench " + strings.Join(bench.Workloads, "|"),
 		Short:     "Measure speed and cost",
 		Long:      benchHelp,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{bench.Append, bench.Live, bench.Saturate, bench.Resume},
+		ValidArgs: bench.Workloads,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options.Workload = args[0]
 			if len(options.Nodes) > 0 && options.Redis == "" && options.Workload != bench.Append {
@@ -62,10 +64,10 @@ func newBenchCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&options.Redis, "redis", "", "URL of the Redis to measure with (default: a redis-server of its own)")
 	flags.StringArrayVar(&options.Nodes, "node", nil, "URL of a running node; the first one runs the agents, the second one has the viewers (default: nodes of its own)")
-	flags.IntVar(&options.Threads, "threads", 1000, "threads at once")
+	flags.IntVar(&options.Threads, "threads", 0, "threads at once (default 1000, detached: 10000)")
 	flags.Float64Var(&options.Rate, "rate", 10, "live: frames per second and thread")
 	flags.IntVar(&options.Bytes, "bytes", 100, "bytes of text per frame")
-	flags.DurationVar(&options.Duration, "duration", 0, "live, saturate: length of the measurement (default 10s)")
+	flags.DurationVar(&options.Duration, "duration", 0, "live, saturate, detached: length of the measurement (default 10s, detached: 1m)")
 	flags.IntVar(&options.Frames, "frames", 500_000, "append: frames per round")
 	flags.IntVar(&options.Rounds, "rounds", 3, "append: rounds of both sides")
 	flags.StringVar(&options.Viewers, "viewers", bench.OtherNode, "live, saturate: where viewers are, on the same or on the other node")
