@@ -94,6 +94,9 @@ func (c *checker) arrived(v *Viewer) {
 	if at := v.Sockets[len(v.Sockets)-1].position(); at < last {
 		c.found(StuckViewer, "%s ended at %d, the log at %d", v.Name, at, last)
 	}
+	if at := (&Socket{Events: v.Told}).position(); len(v.Told) > 0 && at < last {
+		c.found(StuckViewer, "%s was told up to %d, the log ends at %d", v.Name, at, last)
+	}
 }
 
 // position is the highest number that the socket has dealt with.
