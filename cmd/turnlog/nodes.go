@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"turnlog/eventlog"
+)
+
+const nodesHelp = `Lists the nodes with a lease and the dead of the last 24 hours, and says which
+node's reaper leads.
+
+  alive   its lease runs; LEASE is what is left of it
+  late    its lease is past; the reaper is about to declare it dead
+  dead    declared dead; its turns and viewers are being dealt with
+  buried  nothing of it is left; LEASE is how long ago it died
+
+TURNS are running turns that a node owns, VIEWING the threads that its viewers
+follow.
+
+  turnlog nodes --redis redis://10.0.0.9`
+
+// newNodesCommand lists nodes.
+func newNodesCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "List nodes: address, lease, turns, viewers, and who leads the reaper",
+		Long:  nodesHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inspect(cmd, func(ctx context.Context, log *eventlog.Log) error {
+				report, err := listNodes(ctx, log)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd.OutOrStdout(), report)
+				}
+				return report.table(cmd.OutOrStdout())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addRedisFlags(cmd.Flags())
+	return cmd
+}
+
+// nodesReport is what turnlog nodes prints. Times are by the Redis clock.
+type nodesReport struct {
+	Now    time.Time     `json:"now"`
+	Nodes  []listedNode  `json:"nodes"`
+	Reaper *listedReaper `json:"reaper"` // null = nobody leads at this moment
+}
+
+type listedNode struct {
+	Node       string     `json:"node"`
+	State      string     `json:"state"` // alive, late, dead or buried
+	Address    string     `json:"address,omitempty"`
+	Version    string     `json:"version,omitempty"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	LeaseUntil *time.Time `json:"lease_until,omitempty"` // of nodes that are not dead
+	DeadSince  *time.Time `json:"dead_since,omitempty"`
+	Turns      int        `json:"turns"`
+	Viewing    int        `json:"viewing_threads"`
+}
+
+type listedReaper struct {
+	Node       string    `json:"node"`
+	Term       int64     `json:"term"`
+	LeaseUntil time.Time `json:"lease_until"`
+}
+
+func listNodes(ctx context.Context, log *eventlog.Log) (nodesReport, error) {
+	report := nodesReport{Nodes: []listedNode{}}
+	nodes, err := log.NodeReports(ctx)
+	if err != nil {
+		return report, err
+	}
+	reaper, err := log.Reaper(ctx)
+	if err != nil {
+		return report, err
+	}
+	now, err := log.Now(ctx)
+	if err != nil {
+		return report, err
+	}
+	report.Now = now.UTC()
+	for _, n := range nodes {
+		listed := listedNode{
+			Node: n.ID, State: nodeState(n.NodeState), Address: n.Info.Address, Version: n.Info.Version, StartedAt: stamp(n.Info.Started),
+			Turns: n.Turns, Viewing: n.Viewing,
+		}
+		if n.Dead {
+			listed.DeadSince = stamp(n.Until)
+		} else {
+			listed.LeaseUntil = stamp(n.Until)
+		}
+		report.Nodes = append(report.Nodes, listed)
+	}
+	if reaper.Node != "" {
+		report.Reaper = &listedReaper{Node: reaper.Node, Term: reaper.Term, LeaseUntil: report.Now.Add(reaper.Left)}
+	}
+	return report, nil
+}
+
+func nodeState(n eventlog.NodeState) string {
+	switch {
+	case n.Buried:
+		return "buried"
+	case n.Dead:
+		return "dead"
+	case n.Past:
+		return "late"
+	}
+	return "alive"
+}
+
+func (r nodesReport) table(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NODE\tADDRESS\tSTATE\tLEASE\tUP\tTURNS\tVIEWING\tVERSION")
+	for _, n := range r.Nodes {
+		lease, up := "-", "-"
+		switch {
+		case n.DeadSince != nil:
+			lease = span(r.Now.Sub(*n.DeadSince)) + " ago"
+		case n.State == "late":
+			lease = span(r.Now.Sub(*n.LeaseUntil)) + " past"
+		default:
+			lease = span(n.LeaseUntil.Sub(r.Now)) + " left"
+		}
+		if n.StartedAt != nil && n.DeadSince == nil {
+			up = span(r.Now.Sub(*n.StartedAt))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", n.Node, cmp.Or(printable(n.Address), "-"), n.State, lease, up, n.Turns, n.Viewing, cmp.Or(n.Version, "-"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	line := "reaper: nobody leads"
+	if r.Reaper != nil {
+		line = fmt.Sprintf("reaper: %s leads, term %d, lease %s left", r.Reaper.Node, r.Reaper.Term, span(r.Reaper.LeaseUntil.Sub(r.Now)))
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// printable keeps text of others from breaking the table or the terminal.
+func printable(text string) string {
+	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text || strings.Contains(text, " ") {
+		return quoted
+	}
+	return text
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"turnlog/eventlog"
+)
+
+const turnsHelp = `Lists the running turns of all nodes, longest without a frame first.
+
+DETACHED is since when nobody watches a turn, LEFT the time until that ends it
+("-": nothing does), FRAME the age of its last frame: a turn that hangs stands
+out here. An owner of "-" means that the node was lost and another one is about
+to go on.
+
+  turnlog turns --redis redis://10.0.0.9
+  turnlog turns --redis redis://10.0.0.9 --detached --json`
+
+// newTurnsCommand lists running turns.
+func newTurnsCommand() *cobra.Command {
+	var user string
+	var detached, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "turns",
+		Short: "List running turns: policy, owner, detached since, age of the last frame",
+		Long:  turnsHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inspect(cmd, func(ctx context.Context, log *eventlog.Log) error {
+				report, err := listTurns(ctx, log, user, detached)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd.OutOrStdout(), report)
+				}
+				return report.table(cmd.OutOrStdout())
+			})
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "only the turns of this user")
+	cmd.Flags().BoolVar(&detached, "detached", false, "only turns that nobody watches")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addRedisFlags(cmd.Flags())
+	return cmd
+}
+
+// turnsReport is what turnlog turns prints. Times are by the Redis clock.
+type turnsReport struct {
+	Now   time.Time    `json:"now"`
+	Turns []listedTurn `json:"turns"`
+}
+
+type listedTurn struct {
+	User          string          `json:"user"`
+	ThreadID      string          `json:"thread_id"`
+	TurnID        string          `json:"turn_id"`
+	Owner         string          `json:"owner"` // "" = lost, about to be restarted
+	Attempt       int             `json:"attempt"`
+	Policy        eventlog.Policy `json:"on_disconnect"`
+	LastSeq       int64           `json:"last_seq"`
+	LastFrameAt   time.Time       `json:"last_frame_at"`
+	DetachedAt    *time.Time      `json:"detached_at,omitempty"`
+	GraceDeadline *time.Time      `json:"grace_deadline,omitempty"`
+}
+
+// listTurns collects the turns page by page; a row is a few hundred bytes.
+func listTurns(ctx context.Context, log *eventlog.Log, user string, detached bool) (turnsReport, error) {
+	report := turnsReport{Turns: []listedTurn{}}
+	collect := func(page []eventlog.RunningTurn) error {
+		for _, t := range page {
+			if detached && !t.Detached {
+				continue
+			}
+			report.Turns = append(report.Turns, listedTurn{
+				User: t.Thread.User, ThreadID: t.Thread.ID, TurnID: t.TurnID, Owner: t.Owner, Attempt: t.Attempt, Policy: t.Policy, LastSeq: t.LastSeq,
+				LastFrameAt: time.UnixMilli(t.LastFrame).UTC(), DetachedAt: stamp(t.DetachedAt), GraceDeadline: stamp(t.GraceDeadline),
+			})
+		}
+		return nil
+	}
+	var err error
+	if user == "" {
+		err = log.EachRunning(ctx, collect)
+	} else {
+		var turns []eventlog.RunningTurn
+		if turns, err = log.RunningTurns(ctx, user); err == nil {
+			err = collect(turns)
+		}
+	}
+	if err != nil {
+		return turnsReport{}, err
+	}
+	slices.SortFunc(report.Turns, func(a, b listedTurn) int {
+		return cmp.Or(a.LastFrameAt.Compare(b.LastFrameAt), cmp.Compare(a.User, b.User), cmp.Compare(a.ThreadID, b.ThreadID))
+	})
+	report.Now, err = log.Now(ctx)
+	report.Now = report.Now.UTC()
+	return report, err
+}
+
+func (r turnsReport) table(w io.Writer) error {
+	if len(r.Turns) == 0 {
+		_, err := fmt.Fprintln(w, "no turn is running")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "USER\tTHREAD\tTURN\tOWNER\tATTEMPT\tPOLICY\tDETACHED\tLEFT\tFRAME")
+	for _, t := range r.Turns {
+		detached, left := "-", "-"
+		if t.DetachedAt != nil {
+			detached = span(r.Now.Sub(*t.DetachedAt))
+		}
+		if t.GraceDeadline != nil {
+			left = span(t.GraceDeadline.Sub(r.Now))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", printable(t.User), printable(t.ThreadID), printable(t.TurnID),
+			cmp.Or(t.Owner, "-"), t.Attempt, t.Policy, detached, left, span(r.Now.Sub(t.LastFrameAt)))
+	}
+	return table.Flush()
+}
