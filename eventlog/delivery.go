@@ -20,6 +20,10 @@ type Delivery struct {
 
 	// Retarget lists open tool calls whose target left: a viewer that fits may claim them.
 	Retarget []string
+
+	// Done: that was all there is, and Wake will be called for more. Without it
+	// Next has to be called again.
+	Done bool
 }
 
 // Empty reports that there was nothing to deliver: wait for the wake-up.

@@ -1,5 +1,7 @@
 package eventlog
 
+import "strings"
+
 // receive takes a live message.
 func (f *follower) receive(message string) {
 	p, err := parsePayload(message)
@@ -47,7 +49,7 @@ func (f *follower) knows(epoch string, last int64) bool {
 func (f *follower) accept(b batch) {
 	f.mu.Lock()
 	if f.epoch == "" {
-		f.setEpochLocked(b.epoch)
+		f.setEpochLocked(strings.Clone(b.epoch))
 	}
 	if f.epoch != b.epoch {
 		f.mu.Unlock()
@@ -56,6 +58,9 @@ func (f *follower) accept(b batch) {
 	}
 	f.accepted++
 	f.knowTurnLocked(b.ordinal, b.turnID)
+	if known := f.turns[b.ordinal]; known == b.turnID {
+		b.turnID = known // ours: frames must not keep the live message in memory
+	}
 	if skip := f.ring.last + 1 - b.first; !f.ring.empty() && skip > 0 {
 		skip = min(skip, int64(len(b.entries)))
 		b.entries, b.first = b.entries[skip:], b.first+skip
@@ -64,7 +69,7 @@ func (f *follower) accept(b batch) {
 		f.mu.Unlock()
 		return
 	}
-	for _, d := range encode(f.thread.ID, b.epoch, b.first, b.entries, func(int) string { return b.turnID }) {
+	for _, d := range encode(f.thread.ID, f.epoch, b.first, b.entries, func(int) string { return b.turnID }) {
 		f.ring.push(d)
 		f.noteLocked(d)
 	}
@@ -95,5 +100,5 @@ func (f *follower) knowTurnLocked(ordinal int64, turnID string) {
 	if len(f.turns) >= maxKnownTurns {
 		clear(f.turns)
 	}
-	f.turns[ordinal] = turnID
+	f.turns[ordinal] = strings.Clone(turnID)
 }

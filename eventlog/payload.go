@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // A live payload is one line and, for frames, a counted body:
@@ -76,10 +77,11 @@ func parsePayload(p string) (payload, error) {
 	return out, nil
 }
 
-// entries decodes the frames. They are copies and share nothing with the payload.
+// entries decodes the frames. They share the payload's memory, so they may be
+// read, not modified, and are not for keeping.
 func (p payload) entries() ([]Entry, error) {
 	out := make([]Entry, 0, min(p.count, 1024))
-	body := []byte(p.body)
+	body := unsafe.Slice(unsafe.StringData(p.body), len(p.body)) // never written to
 	kind := ""
 	for at := 0; len(out) < p.count; {
 		typeLen, next, ok := readLength(body, at, ' ')
@@ -91,7 +93,7 @@ func (p payload) entries() ([]Entry, error) {
 			return nil, fmt.Errorf("%w: frame %d is cut off", errPayload, len(out))
 		}
 		if t := body[next : next+typeLen]; string(t) != kind {
-			kind = string(t) // runs of one type share one string
+			kind = typeName(t) // runs of one type share one string
 		}
 		next += typeLen
 		out = append(out, Entry{Type: kind, Frame: body[next : next+frameLen : next+frameLen]})
@@ -101,6 +103,20 @@ func (p payload) entries() ([]Entry, error) {
 		}
 	}
 	return out, nil
+}
+
+// typeName is the type as a string of its own, without an allocation for the
+// types that streams are made of.
+func typeName(t []byte) string {
+	switch string(t) {
+	case "chunk":
+		return "chunk"
+	case "thought":
+		return "thought"
+	case "message":
+		return "message"
+	}
+	return string(t)
 }
 
 // readLength reads decimal digits up to the stop byte.

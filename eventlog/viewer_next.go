@@ -7,8 +7,8 @@ import (
 
 // Next delivers what comes after the viewer's position: at most maxFrames
 // frames of about maxBytes together, and one at least if there is any. It
-// never waits for frames to be made; it may read the log. An empty delivery
-// means that all was delivered and Wake will be called for more. After an
+// never waits for frames to be made; it may read the log. Done, as every empty
+// delivery is, means that all was delivered and Wake will be called for more. After an
 // error the position is unchanged and Next may be called again. ErrClosed
 // after Leave.
 func (v *Viewer) Next(ctx context.Context, maxFrames, maxBytes int) (Delivery, error) {
@@ -38,8 +38,7 @@ func (v *Viewer) Next(ctx context.Context, maxFrames, maxBytes int) (Delivery, e
 			return Delivery{}, err
 		}
 		if len(v.buf) > 0 {
-			v.armIfDoneLocked()
-			return Delivery{Frames: v.buf}, nil
+			return Delivery{Frames: v.buf, Done: v.armIfDoneLocked()}, nil
 		}
 	}
 	// The log and the live messages contradict each other; the next comparison decides.
@@ -47,7 +46,7 @@ func (v *Viewer) Next(ctx context.Context, maxFrames, maxBytes int) (Delivery, e
 	f.mu.Unlock()
 	f.hub.suspect(f)
 	f.mu.Lock()
-	return Delivery{}, nil
+	return Delivery{Done: true}, nil
 }
 
 // takeLocked delivers what is at hand. Not done: the log has to be asked.
@@ -55,7 +54,7 @@ func (v *Viewer) takeLocked(maxFrames, maxBytes int) (d Delivery, done bool) {
 	f := v.follower
 	if !v.started || v.hold > 0 {
 		v.armed.Store(true)
-		return Delivery{}, true
+		return Delivery{Done: true}, true
 	}
 	if v.epoch == "" && f.epoch != "" { // its first turn has begun
 		v.epoch = f.epoch
@@ -72,15 +71,18 @@ func (v *Viewer) takeLocked(maxFrames, maxBytes int) (d Delivery, done bool) {
 	if v.after < f.top && len(v.buf) == 0 {
 		return d, !d.Empty()
 	}
-	v.armIfDoneLocked()
+	d.Done = v.armIfDoneLocked()
 	return d, true
 }
 
-// armIfDoneLocked arms the wake-up if the viewer has everything there is.
-func (v *Viewer) armIfDoneLocked() {
-	if v.after >= v.follower.top && v.epoch == v.follower.epoch && !v.stale {
+// armIfDoneLocked arms the wake-up, and reports so, if the viewer has
+// everything there is.
+func (v *Viewer) armIfDoneLocked() bool {
+	done := v.after >= v.follower.top && v.epoch == v.follower.epoch && !v.stale
+	if done {
 		v.armed.Store(true)
 	}
+	return done
 }
 
 // takeRingLocked moves the cursor over the cache.

@@ -60,6 +60,7 @@ type corkedConn struct {
 	onStall func()
 
 	mu     sync.Mutex
+	limit  time.Time // write deadline in force
 	corked bool
 	buf    *[]byte
 	failed error
@@ -138,8 +139,12 @@ func (c *corkedConn) sendLocked(p []byte) error {
 	wait, warned := c.stall, false
 	for {
 		c.writes++
-		// An error here shows up in the write.
-		_ = c.Conn.SetWriteDeadline(time.Now().Add(wait))
+		// Moving the deadline costs as much as a short write, so it may be nearer than
+		// it should by an eighth. An error here shows up in the write.
+		if limit := time.Now().Add(wait); warned || limit.Sub(c.limit) > wait/8 {
+			_ = c.Conn.SetWriteDeadline(limit)
+			c.limit = limit
+		}
 		n, err := c.Conn.Write(p)
 		if p = p[n:]; len(p) == 0 && err == nil {
 			return nil
@@ -151,6 +156,7 @@ func (c *corkedConn) sendLocked(p []byte) error {
 			}
 			return c.failed
 		case n > 0:
+			c.limit = time.Time{}
 		case warned:
 			c.failed = err
 			return err

@@ -3,17 +3,13 @@ package wsapi
 import (
 	"context"
 	"errors"
-	"time"
 
 	"turnlog/eventlog"
 	"turnlog/frame"
 )
 
-// pullTimeout bounds one look at the log by the writer.
-const pullTimeout = 10 * time.Second
-
 // pull asks the cursor for what comes next and turns it into lines, in the
-// order in which the client must see them. more is false when there was nothing.
+// order in which the client must see them. more is false when that was all.
 func (f *following) pull(c *conn, lines []line) (_ []line, more bool, err error) {
 	if !f.moving.TryLock() {
 		return lines, false, nil // whoever moves it announces it again
@@ -24,8 +20,7 @@ func (f *following) pull(c *conn, lines []line) (_ []line, more bool, err error)
 	if f.gone {
 		return lines, false, nil
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, pullTimeout)
-	defer cancel()
+	ctx := c.ctx // what the log is asked has time limits of its own
 	d, err := f.viewer.Next(ctx, roundFrames, roundBytes)
 	if err != nil {
 		return lines, false, err
@@ -45,7 +40,7 @@ func (f *following) pull(c *conn, lines []line) (_ []line, more bool, err error)
 	for _, id := range retarget {
 		lines = f.reclaim(ctx, c, lines, id)
 	}
-	return lines, !d.Empty(), nil
+	return lines, !d.Done && !d.Empty(), nil
 }
 
 // show adds one frame from the log.

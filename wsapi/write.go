@@ -25,11 +25,15 @@ const (
 	batchBytes  = 64 << 10
 )
 
+// listHead is the room before the members of a batch message: a JSON list's
+// bracket is at its end, a MessagePack list's head takes 1 to 5 bytes of it.
+const listHead = "    ["
+
 // pen is the writer's own state.
 type pen struct {
 	binary  bool
 	batch   bool
-	gather  []byte // members of the batch message in the making
+	gather  []byte // the batch message in the making: room for a list's head, members
 	members int
 	scratch []byte
 	replies []reply
@@ -119,7 +123,10 @@ func (c *conn) emit(l line) {
 	if c.pen.members > 0 && len(c.pen.gather)+len(b) > batchBytes || c.pen.members == batchFrames {
 		c.closeBatch()
 	}
-	if c.pen.members > 0 && !c.pen.binary {
+	switch {
+	case c.pen.members == 0:
+		c.pen.gather = append(c.pen.gather[:0], listHead...)
+	case !c.pen.binary:
 		c.pen.gather = append(c.pen.gather, ',')
 	}
 	c.pen.gather = append(c.pen.gather, b...)
@@ -138,19 +145,21 @@ func packed(json []byte) []byte {
 // closeBatch sends the batch message in the making: a list, or the frame
 // itself when it is alone.
 func (c *conn) closeBatch() {
-	n, members := c.pen.members, c.pen.gather
-	if n == 0 {
-		return
-	}
-	c.pen.members, c.pen.gather = 0, c.pen.gather[:0]
+	n := c.pen.members
+	c.pen.members = 0
 	switch {
+	case n == 0:
 	case n == 1:
-		c.message(members)
+		c.message(c.pen.gather[len(listHead):])
 	case c.pen.binary:
-		c.message(append(pack.AppendListHeader(make([]byte, 0, len(members)+5), n), members...))
+		var head [len(listHead)]byte
+		h := pack.AppendListHeader(head[:0], n)
+		list := c.pen.gather[len(listHead)-len(h):]
+		copy(list, h)
+		c.message(list)
 	default:
-		list := append(make([]byte, 0, len(members)+2), '[')
-		c.message(append(append(list, members...), ']'))
+		c.pen.gather = append(c.pen.gather, ']')
+		c.message(c.pen.gather[len(listHead)-1:])
 	}
 }
 
