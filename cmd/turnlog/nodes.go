@@ -128,7 +128,7 @@ func (r nodesReport) table(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tADDRESS\tSTATE\tLEASE\tUP\tTURNS\tVIEWING\tVERSION")
 	for _, n := range r.Nodes {
-		lease, up := "-", "-"
+		var lease string
 		switch {
 		case n.DeadSince != nil:
 			lease = span(r.Now.Sub(*n.DeadSince)) + " ago"
@@ -137,6 +137,7 @@ func (r nodesReport) table(w io.Writer) error {
 		default:
 			lease = span(n.LeaseUntil.Sub(r.Now)) + " left"
 		}
+		up := "-"
 		if n.StartedAt != nil && n.DeadSince == nil {
 			up = span(r.Now.Sub(*n.StartedAt))
 		}
