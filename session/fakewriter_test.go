@@ -23,6 +23,9 @@ func (l *fakeLog) finish(f eventlog.Finish) (eventlog.Finished, error) {
 	if th.status == eventlog.StatusFinished {
 		return eventlog.Finished{Won: th.finisher == f.Finisher, Outcome: th.outcome, Epoch: th.epoch}, nil
 	}
+	if th.fence != "" && th.fence != f.Outcome {
+		return eventlog.Finished{}, &eventlog.FencedError{Outcome: th.fence}
+	}
 	if f.Finisher != th.owner && f.AsOf != 0 && f.AsOf != th.seq {
 		return eventlog.Finished{}, eventlog.ErrMoved
 	}

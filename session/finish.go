@@ -59,11 +59,16 @@ func (t *turn) finish(ctx context.Context, outcome eventlog.Outcome) eventlog.Ou
 		_ = t.w.Flush(ctx)
 	}
 	fin, err := t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome, Error: t.reason(outcome)}))
+	var fenced *eventlog.FencedError
+	if errors.As(err, &fenced) && fenced.Outcome != "" && fenced.Outcome != outcome && fenced.Outcome != eventlog.OutcomeOwnerLost {
+		// Fenced in the very moment of its end: whoever did that counts on us.
+		outcome = fenced.Outcome
+		fin, err = t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome}))
+	}
 	if err == nil {
 		t.ready = fin.Ready
 		return fin.Outcome
 	}
-	var fenced *eventlog.FencedError
 	if errors.As(err, &fenced) && fenced.Outcome != "" {
 		return fenced.Outcome
 	}
