@@ -139,8 +139,10 @@ func (o *outbox) take(into []reply) (replies []reply, f *following, ping bool) {
 	if len(o.ready) > 0 {
 		f = o.ready[0]
 		o.ready[0] = nil
-		if o.ready = o.ready[1:]; len(o.ready) == 0 {
-			o.ready = nil
+		if len(o.ready) == 1 {
+			o.ready = o.ready[:0] // the next announcement needs no new list
+		} else {
+			o.ready = o.ready[1:]
 		}
 		f.announced = false
 	}
