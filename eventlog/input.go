@@ -22,6 +22,7 @@ type Input struct {
 	ID        string // unique: the same input sent twice is stored once
 	Kind      InputKind
 	RequestID string          // answers
+	Answers   string          // answers: the kind of request it fits; another kind is not closed by it; "" = any
 	Payload   json.RawMessage // answer: the answer; permission_mode: {"mode": ...}; steer: a Submission
 }
 

@@ -199,6 +199,22 @@ func TestB62_TheFirstAnswerWins(t *testing.T) {
 	})
 }
 
+// An answer of another kind neither answers nor closes a request.
+func TestB62_AnAnswerMustFitItsRequest(t *testing.T) {
+	conform(t, eventlog.Options{}, func(w *world) {
+		th := w.thread()
+		a := w.start(th)
+		w.emit(th, a, "node-a", toolCall("r1", 0, ""))
+		answer := eventlog.Input{ID: "a1", Kind: eventlog.InputAnswer, RequestID: "r1", Answers: "secret", Payload: []byte(`{"status":"x"}`)}
+		w.input(th, "", answer, eventlog.InputClosed)
+		if s := w.look(th); len(s.Open) != 1 {
+			w.Fatalf("open requests %+v, want the one that was not answered", s.Open)
+		}
+		answer.ID, answer.Answers = "a2", "tool_call"
+		w.input(th, "", answer, eventlog.InputAccepted)
+	})
+}
+
 func TestB64_AnotherUsersRequestIsNotFound(t *testing.T) {
 	conform(t, eventlog.Options{}, func(w *world) {
 		th := w.thread()

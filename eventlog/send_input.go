@@ -29,7 +29,7 @@ func (l *Log) SendInput(ctx context.Context, t Thread, turnID string, in Input) 
 			return InputResult{}, err
 		}
 	}
-	r, err := l.run(ctx, sendInputScript, k.state(), l.cfg, turnID, id, string(in.Kind), in.RequestID, payload)
+	r, err := l.run(ctx, sendInputScript, k.state(), l.cfg, turnID, id, string(in.Kind), in.RequestID, payload, in.Answers)
 	if err != nil {
 		return InputResult{}, fmt.Errorf("send %s: %w", in.Kind, err)
 	}

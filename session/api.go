@@ -34,6 +34,7 @@ type Submit struct {
 // Answer answers an open request, from whatever node and connection.
 type Answer struct {
 	RequestID string
+	Kind      string          // kind of request that it fits (agent.Kind...); another kind ignores it; "" = any
 	Payload   json.RawMessage // the answering frame's keys without type and ids
 }
 

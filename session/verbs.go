@@ -59,7 +59,7 @@ func (s *Service) Answer(ctx context.Context, user string, a Answer) error {
 	if err != nil || !found {
 		return refuse(ctx, err)
 	}
-	res, err := s.send(ctx, thread, "", eventlog.Input{Kind: eventlog.InputAnswer, RequestID: a.RequestID, Payload: a.Payload})
+	res, err := s.send(ctx, thread, "", eventlog.Input{Kind: eventlog.InputAnswer, RequestID: a.RequestID, Answers: a.Kind, Payload: a.Payload})
 	if err == nil && res.Verdict == eventlog.InputQueueFull {
 		return &Refusal{Code: CodeRateLimited, Message: "the turn has too many unread inputs", Retryable: true}
 	}

@@ -71,6 +71,14 @@ func (f *form) requiredChoice(field string, of ...string) {
 	}
 }
 
+// answers says which kind of request an answering frame fits.
+var answers = map[string]string{
+	"tool_result":             "tool_call",
+	"tool_approval_response":  "tool_approval",
+	"plan_approval_response":  "plan_approval",
+	"secret_request_response": "secret",
+}
+
 // answer passes on an answer. What nobody waits for is ignored.
 func (c *conn) answer(kind, id string, fields map[string]json.RawMessage) {
 	payload := object(nil)
@@ -82,7 +90,7 @@ func (c *conn) answer(kind, id string, fields map[string]json.RawMessage) {
 			payload = payload.quoted(quoted, fields[key])
 		}
 	}
-	err := c.srv.sessions.Answer(c.ctx, c.who.User, session.Answer{RequestID: id, Payload: payload.end()})
+	err := c.srv.sessions.Answer(c.ctx, c.who.User, session.Answer{RequestID: id, Kind: answers[kind], Payload: payload.end()})
 	if err == nil {
 		return
 	}

@@ -93,10 +93,10 @@ func TestB60_AnswersAreFoundByTheirIdAlone(t *testing.T) {
 	p.send(`{"type":"plan_approval_response","approval_id":"a2","decision":"reject","feedback":"no"}`)
 	p.send(`{"type":"secret_request_response","approval_id":"a3","status":"stored"}`)
 	p.settle()
-	want := []string{`c1 {"ok":true,"result":{"n":1}}`, `a1 {"decision":"allow_for_chat"}`,
-		`a2 {"decision":"reject","feedback":"no"}`, `a3 {"status":"stored"}`}
+	want := []string{`tool_call c1 {"ok":true,"result":{"n":1}}`, `tool_approval a1 {"decision":"allow_for_chat"}`,
+		`plan_approval a2 {"decision":"reject","feedback":"no"}`, `secret a3 {"status":"stored"}`}
 	for i, a := range w.answers {
-		if got := a.RequestID + " " + string(a.Payload); got != want[i] {
+		if got := a.Kind + " " + a.RequestID + " " + string(a.Payload); got != want[i] {
 			t.Errorf("answer %d: %s, want %s", i, got, want[i])
 		}
 	}

@@ -3,6 +3,7 @@
 --
 -- KEYS[1]  the thread's state
 -- ARGV     1 settings  2 turn_id, '' = whatever runs  3 input id  4 kind  5 request id (answers)  6 payload; of a steer the stored submission
+--          7 kind of request that an answer fits, '' = any
 -- Returns  verdict, turn_id, owner, turn ids dropped from the queue
 --
 -- Invariants: the same id is stored once within 24 h. The first answer to an open
@@ -68,7 +69,7 @@ end
 if kind == 'answer' then
   local v = running and redis.call('HGET', K.requests, request)
   local r = v and request_parse(v)
-  if not r or r.state ~= 'o' then return {'closed', target, '', {}} end
+  if not r or r.state ~= 'o' or (ARGV[7] ~= '' and ARGV[7] ~= r.kind) then return {'closed', target, '', {}} end
   store()
   r.state = 'a'
   request_store(K, request, r)
