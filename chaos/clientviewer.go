@@ -69,9 +69,9 @@ func (v *clientViewer) live(ctx context.Context) {
 
 // raw records a message; each connection begins with a welcome.
 func (v *clientViewer) raw(message []byte) {
-	list := []json.RawMessage{message}
-	if bytes.HasPrefix(message, []byte("[")) {
-		_ = json.Unmarshal(message, &list)
+	var list []json.RawMessage
+	if json.Unmarshal(message, &list) != nil { // not a batch
+		list = []json.RawMessage{message}
 	}
 	for _, m := range list {
 		if bytes.Contains(m, []byte(`"welcome"`)) {

@@ -24,7 +24,7 @@ func (c *checker) submissions() {
 			c.found(DoubleTurn, "submission %s was acknowledged as turn %s and is turn %s", s.ID, s.TurnID, became[0].id)
 		}
 	}
-	c.steers(turns)
+	c.steers()
 }
 
 // dropped: a queued submission may be dropped by a stop, or because its viewer left.
@@ -32,12 +32,15 @@ func (c *checker) dropped(s *Submission) bool {
 	return s.Queued && (c.thread.Stops > 0 || s.Policy == "cancel")
 }
 
-// steers: heard once, as an aside or as a turn.
-func (c *checker) steers(turns map[string][]*ran) {
+// steers: heard once, as an aside or as a turn. Their texts are unique; their ids may be the client's own.
+func (c *checker) steers() {
 	quiet := c.thread.Stops == 0 && !slices.ContainsFunc(c.ran, func(t *ran) bool { return t.outcome != "completed" })
 	for _, s := range c.thread.Steers {
-		heard := len(turns[s.ID])
+		heard := 0
 		for _, t := range c.ran {
+			if t.message == s.Text {
+				heard++
+			}
 			for _, text := range t.steers {
 				if strings.TrimSpace(text) == s.Text {
 					heard++
