@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,7 +154,9 @@ func (p *place) traces(t testing.TB, user, thread string) (out []string) {
 			err = c.ZScore(ctx, key, name).Err()
 			found = err == nil
 		case strings.HasSuffix(key, user+":requests"):
-			found = true
+			var threads []string
+			threads, err = c.HVals(ctx, key).Result()
+			found = slices.Contains(threads, thread)
 		case strings.HasSuffix(key, user+":running"):
 			found, err = c.SIsMember(ctx, key, thread).Result()
 		case strings.Contains(key, "}:node:"):
