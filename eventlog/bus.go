@@ -53,6 +53,8 @@ type Bus struct {
 	waiting   int      // topics that are not confirmed
 	hooks     []func()
 	wakeHooks []func(partition int)
+	self      string // the channel of the node's own wake-ups
+	selfID    *int
 	connected bool
 }
 
@@ -93,7 +95,7 @@ func NewBus(rdb redis.UniversalClient, node string, opts BusOptions) *Bus {
 		kick:   make(chan struct{}, 1),
 		topics: make(map[string]*topic),
 	}
-	b.add(nodeChannel(node), b.receiveWake)
+	b.ListenAs(node)
 	return b
 }
 
@@ -113,8 +115,16 @@ func (b *Bus) OnWake(fn func(partition int)) {
 	b.wakeHooks = append(b.wakeHooks, fn)
 }
 
-// ListenAs subscribes the wake-ups of another node id, in addition.
-func (b *Bus) ListenAs(node string) { b.add(nodeChannel(node), b.receiveWake) }
+// ListenAs moves the wake-ups to another node id, under which the node goes on.
+func (b *Bus) ListenAs(node string) {
+	channel := nodeChannel(node)
+	id := b.add(channel, b.receiveWake)
+	b.mu.Lock()
+	old, oldID := b.self, b.selfID
+	b.self, b.selfID = channel, id
+	b.mu.Unlock()
+	b.remove(old, oldID)
+}
 
 // Connected reports whether everything wanted has been subscribed on a
 // connection that was alive lately.

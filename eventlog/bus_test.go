@@ -190,6 +190,26 @@ func TestBus_WakeUps(t *testing.T) {
 	})
 }
 
+func TestBus_ANewNodeIDTakesThePlaceOfTheOldOne(t *testing.T) {
+	writerServers(t, func(t *testing.T, addr string) {
+		bus := startBus(t, addr, eventlog.BusOptions{Linger: 10 * time.Millisecond})
+		var in inbox
+		bus.OnWake(func(p int) { in.add(fmt.Sprint(p)) })
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		defer func() { _ = rdb.Close() }()
+		eventually(t, "connected", bus.Connected)
+		for _, id := range []string{"n2", "n3"} {
+			bus.ListenAs(id)
+		}
+		eventually(t, "only the newest id is listened to", func() bool {
+			n := rdb.PubSubNumSub(t.Context(), "turnlog:node:n1", "turnlog:node:n2", "turnlog:node:n3").Val()
+			return n["turnlog:node:n1"] == 0 && n["turnlog:node:n2"] == 0 && n["turnlog:node:n3"] == 1
+		})
+		rdb.Publish(t.Context(), "turnlog:node:n3", "w 7")
+		eventually(t, "wake-up", func() bool { return in.len() == 1 })
+	})
+}
+
 func TestBus_F12_B108_ALostOrSilentConnectionIsReplaced(t *testing.T) {
 	for _, how := range []string{"cut", "black hole"} {
 		t.Run(how, func(t *testing.T) {
