@@ -55,6 +55,10 @@ test-quick: deps ## run every test without the race detector
 test-redis: deps ## run the log's tests (conformance on a real Redis included) again and again: COUNT=3
 	$(GO) test -race -timeout $(TIMEOUT) -count $${COUNT:-3} ./eventlog/...
 
+.PHONY: chaos
+chaos: deps ## random faults under load, then judged: CHAOS_SECONDS=60, CHAOS_SEED to repeat a schedule
+	CHAOS_SECONDS=$${CHAOS_SECONDS:-60} $(GO) test ./chaos -run '^TestChaos$$' -count 1 -v -timeout $(TIMEOUT)
+
 .PHONY: fuzz
 fuzz: ## fuzz every decoder for FUZZTIME (5s) each
 	@GO=$(GO) FUZZTIME=$(FUZZTIME) tools/fuzz.sh
