@@ -230,3 +230,20 @@ func firstOfItsKind(status string) bool {
 	}
 	return false
 }
+
+func TestF10_TheReapersLeaseDoesNotLinger(t *testing.T) {
+	t.Parallel()
+	p := own(t, twoNodes, quick()...)
+	if p.leader(t) != p.nodes[0] {
+		t.Fatal("the first node does not lead")
+	}
+	p.nodes[0].signal(syscall.SIGTERM)
+	if code := p.nodes[0].exit(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	gone := time.Now()
+	p.nodes[1].says(t, "reaper leads")
+	if took := time.Since(gone); took > reaperLease-time.Second {
+		t.Errorf("the next reaper led %v after the node had ended: it waited for the lease", took)
+	}
+}
