@@ -117,12 +117,14 @@ func TestANewMasterMeansANewEpochAndAJump(t *testing.T) {
 	if b.Epoch == a.Epoch || b.FirstSeq != 3+65536+1 {
 		t.Fatalf("begin under a new master %+v", b)
 	}
+	w.types(th, "65540 turn_started") // no hole: frames of the old epoch are gone
 	// The owner itself confirms: no jump at its own finish, but at anybody else's.
 	w.must(rdb.HSet(t.Context(), w.base(th)+":state", "replid", "another").Err())
 	f, err := log.Finish(t.Context(), eventlog.Finish{Fence: fenceOf(th, b, "node-a"), Finisher: "node-b", Outcome: "owner_lost", Frames: closing("owner_lost")})
 	if err != nil || f.Epoch == b.Epoch || f.FirstSeq != b.FirstSeq+65536+1 {
 		t.Fatalf("finish by another %+v, %v", f, err)
 	}
+	w.types(th, "131077 chunk", "131078 turn_finished")
 }
 
 func TestB51_EveryScriptRunTwiceHasOneEffect(t *testing.T) {

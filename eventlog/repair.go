@@ -181,8 +181,14 @@ func (w *Writer) begin(ctx context.Context) (reply, error) {
 	if a.TurnID != w.fence.TurnID || a.Verdict != VerdictStarted && a.Verdict != VerdictDuplicate {
 		return nil, &FencedError{}
 	}
+	before := w.epoch
 	w.ordinal = a.Ordinal
-	if a.Epoch != w.epoch && w.opts.OnCommit != nil {
+	if a.FirstSeq == w.admission.FirstSeq { // the same numbers again, though under another epoch
+		w.mu.Lock()
+		w.epoch = a.Epoch
+		w.mu.Unlock()
+	}
+	if a.Epoch != before && w.opts.OnCommit != nil {
 		w.opts.OnCommit(w.commit(a.Epoch, a.FirstSeq, []Entry{{Type: "turn_started", Frame: a.Started}}))
 	}
 	return w.probe(ctx)

@@ -149,6 +149,9 @@ func TestRepair_TailTooShortStartsANewEpochAndJumps(t *testing.T) {
 		if len(entries) < 100 {
 			t.Fatalf("only %d frames came back", len(entries))
 		}
+		if held := rdb.XLen(t.Context(), tr.base+":log").Val(); held != int64(len(entries)) {
+			t.Errorf("the log holds %d frames and so a hole; want only the %d of the new epoch", held, len(entries))
+		}
 		for i, e := range entries {
 			if want := string(chunk(n + 1 - len(entries) + i).Frame); e.Values["frame"] != want {
 				t.Fatalf("frame %d is %v, want %s", i, e.Values["frame"], want)

@@ -194,6 +194,9 @@ func TestRepair_LostBeginIsMadeAgain(t *testing.T) {
 			t.Fatalf("log holds %d frames: %v", len(entries), entries)
 		}
 		for i, e := range entries[1:] {
+			if e.ID != fmt.Sprintf("%d-0", i+2) { // dense, under the numbers that they had
+				t.Errorf("frame %d has id %s", i, e.ID)
+			}
 			if e.Values["frame"] != string(chunk(i).Frame) {
 				t.Errorf("frame %d is %v", i, e.Values["frame"])
 			}
@@ -207,6 +210,40 @@ func TestRepair_LostBeginIsMadeAgain(t *testing.T) {
 		for _, c := range commits[len(commits)-2:] {
 			if c.Epoch != epoch {
 				t.Errorf("told under epoch %s, want %s", c.Epoch, epoch)
+			}
+		}
+	})
+}
+
+// The begin is lost and the tail is too short: whatever can be told is dense.
+func TestRepair_EverythingLostLeavesNoHole(t *testing.T) {
+	writerServers(t, func(t *testing.T, addr string) {
+		log, rdb := openLog(t, addr, eventlog.Options{ReplayMaxFrames: 5000})
+		tr := beginTurn(t, log, "u", "t")
+		w := log.NewWriter(tr.fence, tr.admission, eventlog.WriterOptions{})
+		defer w.Abandon()
+		const n = 1500
+		for i := range n {
+			emit(t, w, chunk(i))
+		}
+		flush(t, w)
+		if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		emit(t, w, chunk(n))
+		flush(t, w)
+		epoch, last := w.Position()
+		snap, err := log.Attach(t.Context(), eventlog.Attach{Thread: tr.fence.Thread, Cursor: eventlog.Cursor{Full: true}})
+		if err != nil || snap.Epoch != epoch || snap.LastSeq != last || snap.FirstHeld < 65536 {
+			t.Fatalf("snapshot %+v, %v; want epoch %s and last %d behind a jump", snap, err, epoch, last)
+		}
+		frames, err := log.Frames(t.Context(), tr.fence.Thread, 0, 0, 5000, 1<<20)
+		if err != nil || len(frames) < 100 || int64(len(frames)) != last-snap.FirstHeld+1 {
+			t.Fatalf("%d frames held from %d to %d, %v", len(frames), snap.FirstHeld, last, err)
+		}
+		for i, f := range frames {
+			if f.Seq != snap.FirstHeld+int64(i) || string(f.Frame) != string(chunk(n+1-len(frames)+i).Frame) {
+				t.Fatalf("frame %d is %d %s", i, f.Seq, f.Frame)
 			}
 		}
 	})

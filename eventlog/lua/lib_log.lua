@@ -24,8 +24,13 @@ local function numbering(K, st, fresh_epoch, by_owner)
   if master ~= '' then st.replid = master end
 end
 
--- log_add writes one frame of the turn in st behind st.last_seq.
+-- log_add writes one frame of the turn in st behind st.last_seq. After a jump
+-- the log begins anew: frames of the epoch before would leave a hole in it.
 local function log_add(K, st, out, type, frame)
+  if st.jumped and not st.dropped then
+    redis.call('DEL', K.log)
+    st.byte_base, st.dropped = st.pos, true
+  end
   st.last_seq, st.pos = st.last_seq + 1, st.pos + #frame
   local seq, ordinal = num(st.last_seq), num(st.ordinal)
   redis.call('XADD', K.log, seq, 'turn', ordinal, 'type', type, 'pos', num(st.pos), 'frame', frame)

@@ -14,7 +14,7 @@
 --
 -- Invariants: acts only while no other turn has begun and the thread was not deleted. Under the same
 -- numbers, frame k is what it was. Under a new epoch, numbers continue 65,536 above everything that was
--- ever seen, so that clients that know no epochs see that they are behind.
+-- ever seen, so that clients that know no epochs see that they are behind; the log begins with them.
 local st = fenced_state()
 if st[1] == 'fenced' then return st end
 local n, gap = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -38,6 +38,7 @@ if n > 0 then
   seq = seq + n
 end
 if fresh then
+  redis.call('XTRIM', T .. 'log', 'MINID', string.format('%d', first))
   redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'last_seq', string.format('%d', seq), 'appended', string.format('%d', from + gap + n))
   if st[12] == '1' then redis.call('PUBLISH', T .. 'live', 'e\n') end
 end
