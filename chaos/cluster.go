@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
+	"turnlog/chaos/verify"
 	"turnlog/internal/netproxy"
 )
 
@@ -41,6 +43,7 @@ type slot struct {
 
 // logged is the output of a process that ran.
 type logged struct {
+	node int
 	name string
 	out  *output
 }
@@ -89,7 +92,7 @@ func (c *cluster) start(i int) error {
 		return err
 	}
 	c.mu.Lock()
-	c.logs = append(c.logs, logged{fmt.Sprintf("node %d, start %d", i, len(c.logs)), p.out})
+	c.logs = append(c.logs, logged{i, fmt.Sprintf("node %d, start %d", i, len(c.logs)), p.out})
 	c.mu.Unlock()
 	s.mu.Lock()
 	s.node = p
@@ -234,6 +237,22 @@ func (c *cluster) complaints() map[string][]string {
 		for line := range strings.Lines(l.out.String()) {
 			if strings.Contains(line, "panic") || strings.Contains(line, "DATA RACE") || strings.Contains(line, "fatal error") {
 				out[l.name] = append(out[l.name], strings.TrimSpace(line))
+			}
+		}
+	}
+	return out
+}
+
+// declared are the times around which a node was told that it had been declared dead. On a
+// machine that stands still for a lease that happens without a fault of the schedule.
+func (c *cluster) declared(lease time.Duration) (out []verify.Window) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.logs {
+		for line := range strings.Lines(l.out.String()) {
+			stamp, rest, _ := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+			if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil && renamed.MatchString(rest) {
+				out = append(out, verify.Window{Node: l.node, From: at.Add(-2*lease - 5*time.Second), To: at.Add(5 * time.Second)})
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func acts(d dice, name string, length time.Duration) (out []Act) {
 }
 
 func script(d dice) verify.Script {
-	s := verify.Script{Frames: 5 + d.IntN(90), Interval: float64(10 + d.IntN(90)), Bytes: d.IntN(120)}
+	s := verify.Script{Frames: 5 + d.IntN(60), Interval: float64(10 + d.IntN(60)), Bytes: d.IntN(120)}
 	if d.chance(0.1) {
 		s.Frames, s.Interval = 400, 1
 	}

@@ -87,7 +87,7 @@ var planted = map[string]struct {
 		// Replies are lost; what was written already is written again.
 		mutations: []mutation{{"lib_append.lua", `if appended == expected + n then return seq end`, ``}, {"lib_append.lua", `return {'fenced', '', st[10]}`, ``}},
 		schedule: chaos.Schedule{
-			Seed: 2, Length: 6 * time.Second, Lease: 4 * time.Second, Heartbeat: 500 * time.Millisecond, Grace: 30 * time.Second, OwnerLost: "fail",
+			Seed: 2, Length: 6 * time.Second, Lease: 6 * time.Second, Heartbeat: 500 * time.Millisecond, Grace: 30 * time.Second, OwnerLost: "fail",
 			Viewers: []chaos.ViewerPlan{
 				speaks("v0", "t0", 0, verify.Script{Frames: 500, Interval: 8}),
 				speaks("v1", "t1", 0, verify.Script{Frames: 500, Interval: 8}),
@@ -104,7 +104,7 @@ var planted = map[string]struct {
 			{"lib_viewers.lua", `redis.call('HDEL', K.state, 'detached_at', 'grace_at')`, `redis.call('HDEL', K.state, 'detached_at')`},
 		},
 		schedule: chaos.Schedule{
-			Seed: 3, Length: 10 * time.Second, Lease: 2 * time.Second, Heartbeat: 500 * time.Millisecond, Grace: 4 * time.Second, OwnerLost: "fail",
+			Seed: 3, Length: 10 * time.Second, Lease: 6 * time.Second, Heartbeat: 500 * time.Millisecond, Grace: 4 * time.Second, OwnerLost: "fail",
 			Viewers: []chaos.ViewerPlan{comesBack("v0", "t0", verify.Script{Frames: 500, Interval: 20})},
 		},
 		want: []verify.Kind{verify.DetachedWatched},

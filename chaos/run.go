@@ -116,6 +116,8 @@ func Run(ctx context.Context, s *Schedule, o Options) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaos run: %w", err)
 	}
-	history.Lethal, history.Drained = st.lethal, st.drained
+	declared := c.declared(s.Lease)
+	o.Log("%d times a node was declared dead and came back", len(declared))
+	history.Lethal, history.Drained = append(st.lethal, declared...), st.drained
 	return &Record{History: history, Findings: verify.Check(history), Evidence: c.mentions}, nil
 }

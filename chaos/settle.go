@@ -34,7 +34,7 @@ func (r *run) settle(ctx context.Context, viewers []viewer, left *verify.Residue
 		left.Unsettled = "some commands were never answered: " + r.unanswered(viewers)
 	}
 	var running []string
-	settling, cancel := context.WithTimeout(ctx, settlePatience)
+	settling, cancel := context.WithTimeout(ctx, settlePatience+r.schedule.Length/2)
 	over := poll(settling, func() bool {
 		running = members(settling, rdb, "turns", "ready")
 		return len(running) == 0
