@@ -41,7 +41,7 @@ func (w *corkedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	early, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	w.conn = &corkedConn{Conn: conn, early: bytes.Clone(early), stall: w.stall}
-	w.conn.heard.Store(time.Now().UnixNano())
+	w.conn.heard.Store(int64(time.Since(origin)))
 	return w.conn, bufio.NewReadWriter(bufio.NewReaderSize(w.conn, readBuffer), bufio.NewWriterSize(w.conn, writeBuffer)), nil
 }
 
@@ -53,7 +53,7 @@ type corkedConn struct {
 	net.Conn
 	early []byte // read by net/http before the upgrade
 	stall time.Duration
-	heard atomic.Int64 // Unix nanoseconds of the newest bytes from the peer
+	heard atomic.Int64 // when the newest bytes came from the peer, in nanoseconds since origin
 
 	// onStall is called once when the peer took no bytes for stall; then the
 	// write is given that long again, at most stallGrace. Set before the first write.
@@ -78,7 +78,7 @@ func (c *corkedConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(int64(time.Since(origin)))
 	}
 	return n, err
 }

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// origin is where this process counts from: silence is measured on the monotonic
+// clock, so that a jump of the wall clock closes nobody's socket.
+var origin = time.Now()
+
 // pulse is a connection's clock. next and expired belong to the server's tick.
 type pulse struct {
 	next time.Time   // of the next ping
@@ -13,12 +17,11 @@ type pulse struct {
 
 // tick is called by the server about once a second.
 func (c *conn) tick(now time.Time) {
-	heard := time.Unix(0, c.cork.heard.Load())
 	switch {
 	case c.pulse.busy.Load():
 		// A command that waits for Redis keeps the reader from hearing; the
 		// client is not to blame.
-	case now.Sub(heard) > c.srv.opts.SilenceLimit:
+	case now.Sub(origin)-time.Duration(c.cork.heard.Load()) > c.srv.opts.SilenceLimit:
 		c.shut(closeSilent)
 	}
 	if !c.who.Expires.IsZero() && now.After(c.who.Expires) {

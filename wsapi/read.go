@@ -40,7 +40,7 @@ func (c *conn) read() {
 		}
 		c.pulse.busy.Store(true)
 		c.handle(typ == websocket.MessageBinary, message)
-		c.cork.heard.Store(time.Now().UnixNano())
+		c.cork.heard.Store(int64(time.Since(origin)))
 		c.pulse.busy.Store(false)
 	}
 }
