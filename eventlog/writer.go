@@ -188,6 +188,14 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return w.err
 }
 
+// Check compares the turn with its state, and writes again what Redis has lost,
+// the begin included. Nil: the turn is the writer's and everything emitted so far
+// is in the log. It blocks until Redis has answered or ctx ends.
+func (w *Writer) Check(ctx context.Context) error {
+	w.check()
+	return w.Flush(ctx)
+}
+
 // check makes the lane compare the turn with the state, if nothing is on its way.
 func (w *Writer) check() {
 	w.mu.Lock()
@@ -196,6 +204,7 @@ func (w *Writer) check() {
 		return
 	}
 	w.checking = true
+	w.forced++
 	w.forced++
 	w.scheduleLocked()
 }

@@ -10,3 +10,6 @@ var (
 	MessageRow = messageRow
 	Preferred  = preferred
 )
+
+// NudgeAll is what a heartbeat does that succeeds again.
+func (s *Service) NudgeAll() { s.nudgeAll() }

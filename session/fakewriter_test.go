@@ -122,6 +122,15 @@ func (w *fakeWriter) Flush(context.Context) error {
 	return w.err
 }
 
+func (w *fakeWriter) Check(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	return w.log.do(ctx, "check", func() error { return w.fencedLocked(w.log.thread(w.fence.Thread)) })
+}
+
 func (w *fakeWriter) Checkpoint(state []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,6 +51,9 @@ type Nodes interface {
 type Writer interface {
 	Emit(ctx context.Context, e eventlog.Entry) error
 	Flush(ctx context.Context) error
+	// Check compares the turn with the log and writes again what Redis has lost;
+	// an error means that the turn is not the writer's any more.
+	Check(ctx context.Context) error
 	Checkpoint(state []byte)
 	Consumed(inputSeq int64)
 	Finish(ctx context.Context, outcome eventlog.Outcome, frames []eventlog.Entry) (eventlog.Finished, error)

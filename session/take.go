@@ -21,6 +21,10 @@ func (t *turn) takeInputs() event {
 	case t.ctx.Err() != nil:
 		return event{kind: evNothing} // why it ended comes as an event of its own
 	case errors.Is(err, eventlog.ErrFenced):
+		if forgotten(err) && t.w.Check(t.ctx) == nil {
+			t.nudge() // Redis had forgotten the turn; it is in the log again
+			return event{kind: evNothing}
+		}
 		t.failure = err
 		return fencedEvent(err)
 	case err != nil:
@@ -34,6 +38,13 @@ func (t *turn) takeInputs() event {
 		t.apply(in)
 	}
 	return event{kind: evNothing}
+}
+
+// forgotten says that the log does not know the turn, and not how it ended: it
+// moved on to another one, or Redis was emptied. Only the writer can tell.
+func forgotten(err error) bool {
+	var fenced *eventlog.FencedError
+	return !errors.As(err, &fenced) || fenced.Outcome == ""
 }
 
 func (t *turn) apply(in eventlog.Input) {
