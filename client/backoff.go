@@ -7,7 +7,7 @@ import (
 
 const (
 	firstDelay  = 250 * time.Millisecond
-	restartSpan = time.Second     // 1012: spread the clients of one node over this
+	restartSpan = time.Second     // the node left or died: spread its clients over this
 	stableAfter = 2 * time.Second // a connection that lived this long was healthy
 )
 
@@ -27,7 +27,8 @@ func newBackoff(limit time.Duration) *backoff {
 func (b *backoff) healthy() { b.failures = 0 }
 
 // next is the wait before the next attempt: none for the first failure after
-// a healthy connection, then full jitter under a doubling ceiling.
+// a healthy connection (up to restartSpan when its node went), then full jitter
+// under a doubling ceiling.
 func (b *backoff) next(why lost) time.Duration {
 	b.failures++
 	var wait time.Duration

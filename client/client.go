@@ -125,6 +125,9 @@ func (c *Client) Run(ctx context.Context) (err error) {
 		if lived >= stableAfter {
 			b.healthy()
 		}
+		if lived > 0 && !errors.Is(why.err, errSilent) && !errors.As(why.err, new(closeError)) {
+			why.restart = true // gone without a word: its node may have died, with a crowd on it
+		}
 		switch {
 		case why.token && c.o.Token == nil:
 			why.fatal = true

@@ -36,7 +36,7 @@ const (
 type lost struct {
 	err     error
 	fatal   bool          // retrying cannot help
-	restart bool          // the node goes away: others take over
+	restart bool          // the node goes away, or went without a word: others take over
 	later   time.Duration // wait at least this long
 	token   bool          // the token was not accepted
 }
