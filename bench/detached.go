@@ -124,7 +124,8 @@ func (c *crowd) compare(result *Result, idle, busy map[string]float64) {
 }
 
 // begin starts the turns of one user over one connection and leaves. Each says
-// one chunk and then waits: for an approval, or for nothing.
+// one chunk and then waits: for an approval, or for nothing. They are paced,
+// because an unpaced demo agent keeps 16 KiB for its next chunks.
 func (c *crowd) begin(ctx context.Context, user string, first, count int) error {
 	v, err := dial(ctx, c.node.url, user, true, nil)
 	if err != nil {
@@ -133,10 +134,10 @@ func (c *crowd) begin(ctx context.Context, user string, first, count int) error 
 	defer v.close()
 	for i := range count {
 		data := map[string]any{"thread_id": threadOf(first + i), "content": "go", "on_disconnect": "preserve"}
-		data["demo"] = map[string]any{"frames": 2, "bytes": c.options.Bytes, "approval": map[string]any{"tool_name": "wait", "at": 2}}
+		data["demo"] = map[string]any{"frames": 2, "interval_ms": 1, "bytes": c.options.Bytes, "approval": map[string]any{"tool_name": "wait", "at": 2}}
 		if (first+i)%2 == 1 {
 			data["on_disconnect"] = "grace"
-			data["demo"] = map[string]any{"frames": 2, "bytes": c.options.Bytes, "hang_at": 2}
+			data["demo"] = map[string]any{"frames": 2, "interval_ms": 1, "bytes": c.options.Bytes, "hang_at": 2}
 		}
 		if _, err := v.command(ctx, "chat_message", data); err != nil {
 			return err
