@@ -33,8 +33,9 @@ type committer struct {
 
 	checking sync.Mutex // one CheckWriters at a time
 
-	mu       sync.Mutex
-	finished []finishedTurn // oldest first
+	mu            sync.Mutex
+	finished      []finishedTurn // oldest first
+	finishedBytes int
 }
 
 // newCommitter starts the lanes; close stops them.

@@ -275,7 +275,7 @@ func TestB61_ARequestsClockStopsWhileDetached(t *testing.T) {
 func TestB66_AToolCallHasOneTarget(t *testing.T) {
 	conform(t, eventlog.Options{}, func(w *world) {
 		th := w.thread()
-		a := w.start(th)
+		a := w.startOn(th, "conn-1")
 		w.emit(th, a, "node-a", toolCall("r1", 0, "conn-1"))
 		claim := func(conn string) bool {
 			ok, err := w.log.ClaimRequest(w.Context(), th, "r1", conn)
@@ -302,6 +302,63 @@ func TestB66_AToolCallHasOneTarget(t *testing.T) {
 		if !claim("conn-2") || claim("conn-3") {
 			w.Fatal("the next fitting connection is not the target")
 		}
+	})
+}
+
+// startOn begins a turn that a connection submits.
+func (w *world) startOn(th eventlog.Thread, conn string) eventlog.Admission {
+	w.Helper()
+	sub := w.submission()
+	sub.Conn = conn
+	return w.begin(eventlog.Begin{Thread: th, Submission: sub, Generation: 1}, eventlog.VerdictStarted)
+}
+
+func TestB66_AToolCallDoesNotWaitForAConnectionThatLeft(t *testing.T) {
+	claims := func(w *world, th eventlog.Thread, want bool) {
+		w.Helper()
+		ok, err := w.log.ClaimRequest(w.Context(), th, "r1", "conn-2")
+		if err != nil || ok != want {
+			w.Fatalf("claimed %v, %v", ok, err)
+		}
+	}
+	conform(t, eventlog.Options{}, func(w *world) {
+		left := w.thread() // it left before the call
+		a := w.startOn(left, "node-b.1")
+		if _, err := w.log.ReleaseConn(w.Context(), left, "node-b.1"); err != nil {
+			w.Fatal(err)
+		}
+		w.emit(left, a, "node-a", toolCall("r1", 0, "node-b.1"))
+		claims(w, left, true)
+	})
+	conform(t, eventlog.Options{}, func(w *world) {
+		queued := w.thread() // it left while its message was waiting
+		a := w.startOn(queued, "node-b.1")
+		sub := w.submission()
+		sub.Conn = "node-b.1"
+		w.begin(eventlog.Begin{Thread: queued, Submission: sub, OnBusy: eventlog.OnBusyEnqueue}, eventlog.VerdictQueued)
+		if _, err := w.log.ReleaseConn(w.Context(), queued, "node-b.1"); err != nil {
+			w.Fatal(err)
+		}
+		w.finish(queued, a, eventlog.OutcomeCompleted)
+		next, err := w.log.BeginNext(w.Context(), queued, "node-a")
+		if err != nil || next.Verdict != eventlog.VerdictStarted {
+			w.Fatalf("next %+v, %v", next, err)
+		}
+		w.emit(queued, next, "node-a", toolCall("r1", 0, "node-b.1"))
+		claims(w, queued, true)
+	})
+	conform(t, eventlog.Options{}, func(w *world) {
+		dead := w.thread() // its node died
+		a := w.startOn(dead, "node-b.1")
+		w.emit(dead, a, "node-a", toolCall("r1", 0, "node-b.1"))
+		if _, err := w.log.Attach(w.Context(), eventlog.Attach{Thread: dead, Node: "node-b", Generation: 1}); err != nil {
+			w.Fatal(err)
+		}
+		claims(w, dead, false)
+		if _, err := w.log.Bury(w.Context(), "node-b"); err != nil {
+			w.Fatal(err)
+		}
+		claims(w, dead, true)
 	})
 }
 

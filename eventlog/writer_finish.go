@@ -31,6 +31,7 @@ func (w *Writer) Finish(ctx context.Context, outcome Outcome, closing []Entry) (
 	if err != nil {
 		return done, err
 	}
+	w.Abandon() // nothing is scheduled any more
 	w.lane.c.keepFinished(w, f)
 	w.told(done)
 	return done, nil
@@ -75,10 +76,16 @@ func (w *Writer) told(done Finished) {
 // failover lost is made again.
 const keepFor = time.Minute
 
+// keepBytes bounds what is remembered of finished turns. Beyond it the oldest are
+// forgotten earlier; an end of theirs that a failover loses is then found by the
+// node's reconciling, and becomes owner_lost.
+const keepBytes = 16 << 20
+
 type finishedTurn struct {
 	writer *Writer
 	finish Finish
 	until  time.Time
+	bytes  int
 
 	epoch   string // before the closing frames
 	lastSeq int64
@@ -89,14 +96,32 @@ func (c *committer) keepFinished(w *Writer, f Finish) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgetLocked(now)
 	epoch, lastSeq := w.Position()
-	c.finished = append(c.finished, finishedTurn{writer: w, finish: f, until: now.Add(keepFor), epoch: epoch, lastSeq: lastSeq})
+	kept := finishedTurn{writer: w, finish: f, until: now.Add(keepFor), bytes: w.retire(f.Frames), epoch: epoch, lastSeq: lastSeq}
+	c.finished = append(c.finished, kept)
+	c.finishedBytes += kept.bytes
+	c.forgetLocked(now)
+}
+
+// retire drops what only appending needs and returns about how many bytes are left.
+func (w *Writer) retire(closing []Entry) int {
+	w.mu.Lock()
+	if !w.scheduled { // else a check is on its way, and its lane uses them
+		w.flight.entries, w.flight.args = nil, nil
+	}
+	w.mu.Unlock()
+	sub := &w.admission.Submission
+	size := 1024 + w.tail.bytes + 64*len(w.tail.ring) + len(sub.Message) + len(sub.Data) + len(sub.Tools) + len(w.kept.checkpoint)
+	for _, e := range closing {
+		size += len(e.Frame)
+	}
+	return size
 }
 
 func (c *committer) forgetLocked(now time.Time) {
 	old := 0
-	for old < len(c.finished) && c.finished[old].until.Before(now) {
+	for old < len(c.finished) && (c.finished[old].until.Before(now) || c.finishedBytes > keepBytes) {
+		c.finishedBytes -= c.finished[old].bytes
 		old++
 	}
 	clear(c.finished[:old])

@@ -70,6 +70,7 @@ func (t *turn) conduct(life context.Context, ag agent.Agent) {
 		}
 	}
 	t.w.Abandon()
+	t.forgetSaid()
 	t.opts.Metrics.TurnFinished(m.outcome, time.Since(t.started))
 }
 

@@ -88,6 +88,13 @@ func (t *turn) committed(c eventlog.Commit) {
 	t.feed.Committed(c)
 }
 
+// forgetSaid drops what was said: the writer remembers the turn for a while longer.
+func (t *turn) forgetSaid() {
+	t.saidMu.Lock()
+	defer t.saidMu.Unlock()
+	t.said = closing.NewTranscript(t.opts.FrameLimit / 2)
+}
+
 // lost is the writer's OnLost; the service calls it too when the node was
 // declared dead. It must not block.
 func (t *turn) lost(err error) {

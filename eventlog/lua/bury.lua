@@ -32,6 +32,8 @@ if redis.call('SCARD', turns) == 0 then
     local K = thread_keys(P .. name .. ':state')
     redis.call('SREM', viewing, name)
     if redis.call('HDEL', K.viewers, node) == 1 then
+      -- Connections are named after their node.
+      requests_release(K, function(conn) return string.sub(conn, 1, #node + 1) == node .. '.' end)
       local st = state_read(K)
       local _, ending = viewers_left(K, st, now, cfg, false, now)
       if ending then touched[#touched + 1] = name end

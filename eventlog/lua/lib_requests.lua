@@ -49,9 +49,28 @@ local function requests_rearm(K)
   due_rearm(K)
 end
 
--- request_open registers a request under the number of its frame.
+-- requests_release lets go of the open requests of connections that went away: left(conn) says which. What
+-- waited for them waits for whoever fits, and the thread's viewers are told. It returns the ids.
+local function requests_release(K, left)
+  local out = {}
+  for _, r in ipairs(requests_all(K)) do
+    if r.state == 'o' and (left(r.target) or left(r.prefer)) then
+      r.target, r.prefer = '', ''
+      request_store(K, r.id, r)
+      redis.call('PUBLISH', K.live, 'r ' .. r.id .. '\n')
+      out[#out + 1] = r.id
+    end
+  end
+  local client = redis.call('HGET', K.state, 'client')
+  if client and left(client) then redis.call('HDEL', K.state, 'client') end
+  return out
+end
+
+-- request_open registers a request under the number of its frame. It waits for the preferred connection only
+-- while that is still there: state.client is forgotten when it leaves.
 local function request_open(K, id, seq, kind, name, timeout, prefer, now)
   local detached = (tonumber(redis.call('HGET', K.state, 'detached_at') or '') or 0) > 0
+  if prefer ~= '' and redis.call('HGET', K.state, 'client') ~= prefer then prefer = '' end
   local r = {seq = seq, state = 'o', kind = kind, deadline = 0, remaining = 0, target = '', prefer = prefer, name = name}
   if timeout > 0 then
     if detached then r.remaining = timeout else r.deadline = now + timeout end

@@ -44,6 +44,9 @@ local function start_turn(K, st, now, cfg, blob, sub, node, generation, claim)
   end
   st.policy = policy_effective(st, cfg, sub)
   st.turn_id, st.attempt, st.ordinal, st.last_message_seq = sub.turn_id, 1, st.ordinal + 1, 0
+  local gone = redis.call('HGET', K.state, 'gone')
+  local client = gone and sub.conn ~= '' and string.find(gone .. ' ', ' ' .. sub.conn .. ' ', 1, true) and '' or sub.conn
+  if gone and redis.call('LLEN', K.queue) == 0 then redis.call('HDEL', K.state, 'gone') end
   local started, out = started_frame(st, sub), {}
   log_add(K, st, out, 'turn_started', started)
   st.turn_first = st.last_seq
@@ -53,7 +56,7 @@ local function start_turn(K, st, now, cfg, blob, sub, node, generation, claim)
   redis.call('HSET', K.state, 'last_seq', num(st.last_seq), 'pos', num(st.pos), 'byte_base', num(st.byte_base), 'turn_id', st.turn_id,
     'ordinal', num(st.ordinal), 'attempt', '1', 'attempts', num(sub.attempts), 'owner', node, 'appended', '0', 'status', 'running', 'policy', st.policy,
     'last_append_at', num(now), 'turn_first', num(st.turn_first), 'last_message_seq', '0', 'submission', blob, 'replid', st.replid,
-    'client', sub.conn, 'prev', prev, 'claim', claim, 'stall_after', num(sub.stall_ms), 'kind', st.kind, 'kind_policy', st.kind_policy)
+    'client', client, 'prev', prev, 'claim', claim, 'stall_after', num(sub.stall_ms), 'kind', st.kind, 'kind_policy', st.kind_policy)
   redis.call('HSETNX', K.state, 'created_at', num(now))
   redis.call('HDEL', K.state, 'deleted', 'outcome', 'finisher', 'closing', 'grace_at', 'stop_at', 'request_at', 'max_at', 'detached_at', 'restart',
     'lost_at', 'open', 'checkpoint', 'consumed', 'closed_first', 'attempt_first')

@@ -7,14 +7,8 @@
 --
 -- The viewers of the thread are told, also where only the owner looks.
 local K = thread_keys(KEYS[1])
-local conn, out = ARGV[1], {}
-for _, r in ipairs(requests_all(K)) do
-  if r.state == 'o' and (r.target == conn or r.prefer == conn) then
-    r.target, r.prefer = '', ''
-    request_store(K, r.id, r)
-    redis.call('PUBLISH', K.live, 'r ' .. r.id .. '\n')
-    out[#out + 1] = r.id
-  end
+local conn = ARGV[1]
+if redis.call('LLEN', K.queue) > 0 then -- it may have submitted what waits there
+  redis.call('HSET', K.state, 'gone', string.sub((redis.call('HGET', K.state, 'gone') or '') .. ' ' .. conn, -4000))
 end
-if redis.call('HGET', K.state, 'client') == conn then redis.call('HDEL', K.state, 'client') end
-return out
+return requests_release(K, function(c) return c == conn end)
