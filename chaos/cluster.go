@@ -32,7 +32,8 @@ type cluster struct {
 
 // slot is the place of one node; processes come and go in it.
 type slot struct {
-	back *netproxy.Proxy // to Redis
+	back   *netproxy.Proxy // to Redis
+	taking sync.Mutex      // one fault of the process at a time: a drain may last longer than planned
 
 	mu    sync.Mutex
 	node  *process

@@ -77,6 +77,10 @@ func (s *storm) doubt(f Fault) {
 }
 
 func (s *storm) hit(ctx context.Context, f Fault) {
+	if f.Kind == Kill || f.Kind == Term || f.Kind == Pause {
+		s.cluster.slots[f.Node].taking.Lock()
+		defer s.cluster.slots[f.Node].taking.Unlock()
+	}
 	s.doubt(f)
 	c, back := s.cluster, s.cluster.slots[f.Node].back
 	switch f.Kind {

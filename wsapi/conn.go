@@ -50,7 +50,7 @@ func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, wh
 	ctx, cancel := context.WithCancel(base)
 	query := r.URL.Query()
 	c := &conn{
-		srv: s, ws: ws, cork: cork, id: rand.Text(), who: who, v1: ws.Subprotocol() == subprotocol,
+		srv: s, ws: ws, cork: cork, id: s.sessions.Node() + "." + rand.Text(), who: who, v1: ws.Subprotocol() == subprotocol,
 		base: base, ctx: ctx, cancel: cancel, out: newOutbox(),
 		pen:    pen{binary: query.Get("encoding") == "msgpack", batch: query.Get("batch") == "1"},
 		intake: intake{limiter: rate.NewLimiter(rate.Limit(s.opts.MessagesPerSecond), s.opts.MessageBurst)},

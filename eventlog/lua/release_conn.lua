@@ -9,6 +9,9 @@
 local K = thread_keys(KEYS[1])
 local conn = ARGV[1]
 if redis.call('LLEN', K.queue) > 0 then -- it may have submitted what waits there
-  redis.call('HSET', K.state, 'gone', string.sub((redis.call('HGET', K.state, 'gone') or '') .. ' ' .. conn, -4000))
+  local gone = redis.call('HGET', K.state, 'gone') or ''
+  if not string.find(gone .. ' ', ' ' .. conn .. ' ', 1, true) then
+    redis.call('HSET', K.state, 'gone', string.sub(gone .. ' ' .. conn, -4000))
+  end
 end
 return requests_release(K, function(c) return c == conn end)
