@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func (p *place) traces(t testing.TB, user, thread string) (out []string) {
 		case strings.Contains(key, "}:node:"):
 			found, err = c.SIsMember(ctx, key, name).Result()
 		}
-		if err != nil && err != redis.Nil {
+		if err != nil && !errors.Is(err, redis.Nil) {
 			t.Fatalf("%s: %v", key, err)
 		}
 		if found {
