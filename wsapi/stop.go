@@ -8,20 +8,57 @@ import (
 func parseStop(f *form) action {
 	turnID := f.text("turn_id")
 	return func(c *conn, cmd command) {
-		if cmd.threadID == "" {
+		switch {
+		case cmd.threadID != "":
+			c.stopTurn(cmd, cmd.threadID, turnID)
+		case turnID != "":
+			threadID, err := c.threadOf(turnID)
+			if err != nil {
+				c.refused(cmd, err)
+				return
+			}
+			c.stopTurn(cmd, threadID, turnID)
+		default:
 			c.stopOwn(cmd)
-			return
 		}
-		frames, _, err := c.stop(cmd.threadID, turnID, true)
-		if err != nil {
+	}
+}
+
+// stopTurn stops a thread's turn and acknowledges it. Without a thread there was
+// nothing to stop.
+func (c *conn) stopTurn(cmd command, threadID, turnID string) {
+	frames := [][]byte{stoppedFrame("")}
+	if threadID != "" {
+		var err error
+		if frames, _, err = c.stop(threadID, turnID, true); err != nil {
 			c.refused(cmd, err)
 			return
 		}
-		c.stopped(cmd)
-		for _, b := range frames {
-			c.send(b)
+	}
+	c.stopped(cmd)
+	for _, b := range frames {
+		c.send(b)
+	}
+}
+
+// threadOf finds the thread of a turn that this connection submitted, or that
+// runs for its user; "" when there is none.
+func (c *conn) threadOf(turnID string) (string, error) {
+	for threadID, submitted := range c.threads.submittedTurns() {
+		if submitted == turnID {
+			return threadID, nil
 		}
 	}
+	running, err := c.srv.sessions.Turns(c.ctx, c.who.User)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range running {
+		if r.TurnID == turnID {
+			return r.Thread.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // stopped acknowledges a stop.

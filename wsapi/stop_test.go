@@ -1,6 +1,7 @@
 package wsapi_test
 
 import (
+	"slices"
 	"testing"
 
 	"turnlog/eventlog"
@@ -184,4 +185,45 @@ func TestStopNamesTheSubmissionsItDropped(t *testing.T) {
 	p := dial(t, url)
 	p.send(`{"command":"stop","data":{"thread_id":"t"}}`)
 	p.want(stopAck, `{"type":"submission_dropped","thread_id":"t","turn_id":"Q"}`, stopFrame)
+}
+
+// B43: a stop that names a turn and no thread touches that turn only, from any
+// connection and node.
+func TestB43_AStopByTurnAloneTouchesThatTurnOnly(t *testing.T) {
+	a, b := pair(t)
+	p := dial(t, a)
+	turns := map[string]string{}
+	for _, name := range []string{"one", "two", "three"} {
+		p.send(`{"command":"chat_message","data":{"thread_id":%q,"content":"x","demo":{"frames":100000,"interval_ms":20}}}`, name)
+		ack := p.until("ack", func(f map[string]any) bool { return f["message"] == "Chat message processing started" })
+		turns[name] = ack[len(ack)-1]["turn_id"].(string)
+	}
+	q := dial(t, b)
+	list := func() (running []string) {
+		q.send(`{"command":"list_chat_turns"}`)
+		for _, f := range q.until("list", func(f map[string]any) bool { return f["message"] == "Chat turns listed" }) {
+			if f["type"] == "chat_turn_active" {
+				running = append(running, f["thread_id"].(string))
+			}
+		}
+		slices.Sort(running)
+		return running
+	}
+	ended := func(thread string) func(map[string]any) bool {
+		return func(f map[string]any) bool { return f["type"] == "turn_finished" && f["thread_id"] == thread }
+	}
+	p.send(`{"command":"stop","data":{"turn_id":"no such turn"}}`)
+	p.until("ack", func(f map[string]any) bool { return f["message"] == "Stop command processed" })
+	p.send(`{"command":"stop","data":{"turn_id":%q}}`, turns["two"])
+	p.until("the end of two", ended("two"))
+	if running := list(); !slices.Equal(running, []string{"one", "three"}) {
+		t.Fatalf("running %v, want one and three", running)
+	}
+	q.send(`{"command":"stop","data":{"turn_id":%q}}`, turns["three"])
+	p.until("the end of three", ended("three"))
+	if running := list(); !slices.Equal(running, []string{"one"}) {
+		t.Fatalf("running %v, want one", running)
+	}
+	p.send(`{"command":"stop"}`)
+	p.until("the end of one", ended("one"))
 }
