@@ -44,7 +44,7 @@ func (r *run) leftovers(ctx context.Context, rdb *redis.Client) (keys, channels 
 		}
 	}
 	alive := r.cluster.ids()
-	leases, err := rdb.ZRangeByScore(ctx, "turnlog:{nodes}:lease", &redis.ZRangeBy{Min: "-inf", Max: "+inf"}).Result()
+	leases, err := rdb.ZRange(ctx, "turnlog:{nodes}:lease", 0, -1).Result()
 	if err != nil {
 		return nil, nil, err
 	}
