@@ -27,7 +27,7 @@ func TestB82_F30_APausedOwnerIsFencedAndComesBackUnderANewID(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "told")
 	path := write(t, "agent.sh", "#!/bin/sh\nTOLD="+told+"\n"+witness, 0o700)
 	for name, flags := range map[string][]string{
-		"demo": nil, "program": {"--agent", "command", "--", path},
+		"demo": nil, "nothing follows": nil, "program": {"--agent", "command", "--", path},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,6 +49,11 @@ func TestB82_F30_APausedOwnerIsFencedAndComesBackUnderANewID(t *testing.T) {
 			within(t, "lost", paused, end.At, lease+notice)
 			if end.Str("outcome") != "owner_lost" {
 				t.Errorf("end %s", end)
+			}
+			if name == "nothing follows" { // so that the turn's own end must keep late frames out
+				owner.cont()
+				owner.says(t, "goes on under a new id")
+				elapse(t, time.Second)
 			}
 			second := b.say("t", long)
 			b.await("t", "text of the second turn", func(m wire.Message) bool { return m.Turn == second.Str("turn_id") && m.Type == "chunk" })
