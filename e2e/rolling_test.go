@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -104,7 +105,7 @@ func (b *tab) until(ctx context.Context, match func(wire.Message) bool) (wire.Me
 		if err == nil {
 			return m, nil
 		}
-		if ctx.Err() != nil || err == wire.ErrTimeout {
+		if ctx.Err() != nil || errors.Is(err, wire.ErrTimeout) {
 			return m, fmt.Errorf("thread %s: %w", b.story.Thread, err)
 		}
 		b.leave()
