@@ -20,7 +20,7 @@ build: ## build bin/turnlog
 
 .PHONY: deps
 deps: ## install what the tests need: redis-server and node (Debian), msgpackr (npm)
-	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm
+	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3
 	@if [ -f $(MSGPACKR)/package.json ] && [ ! -d $(MSGPACKR)/node_modules ]; then \
 		cd $(MSGPACKR) && npm ci --no-audit --no-fund; fi
 
