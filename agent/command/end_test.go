@@ -85,8 +85,14 @@ func TestB45_FailuresNameTheirReason(t *testing.T) {
 		"exit status":          {`echo oops >&2; exit 3`, "exit status 3: oops"},
 		"silent":               {`exit 7`, "exit status 7"},
 		"signal":               {`kill -9 $$`, "signal: killed"},
-		"frame with no type":   {`echo '{"type":""}'`, agent.ErrInvalidFrame.Error()},
-		"number as type":       {`echo '{"type":1}'`, agent.ErrInvalidFrame.Error()},
+		"frame with no type":   {`echo '{"type":""}'`, `whose "type" is ""`},
+		"number as type":       {`echo '{"type":1}'`, `whose "type" is 1;`},
+		"no type at all":       {`echo '{"type":null}'`, `whose "type" is null;`},
+		"object as type":       {`echo '{"a":1,"type":{"b":[]}}'`, `whose "type" is {"b":[]};`},
+		"long type":            {`printf '{"type":"'; head -c 129 /dev/zero | tr '\0' a; echo '"}'`, "has 129 bytes"},
+		"nests too deep":       {deep(127, `"type":"x",`, ``), "deeper than 128 levels"},
+		"too deep, type last":  {deep(200, ``, `,"type":"x"`), "deeper than 128 levels"},
+		"deeper than any JSON": {deep(20000, `"type":"x",`, ``), "deeper than 128 levels"},
 		"oversized frame":      {`printf '{"type":"x","c":"'; head -c 3000000 /dev/zero | tr '\0' a; echo '"}'`, agent.ErrFrameTooLarge.Error()},
 		"just oversized frame": {`printf '{"type":"x","c":"'; head -c 1048570 /dev/zero | tr '\0' a; echo '"}'`, agent.ErrFrameTooLarge.Error()},
 		"reserved type":        {`echo '{"type":"turn_finished"}'`, "only the runtime"},
@@ -94,7 +100,7 @@ func TestB45_FailuresNameTheirReason(t *testing.T) {
 		"nameless tool call":   {`echo '{"type":"tool_call"}'`, `without "name"`},
 		"empty checkpoint":     {`echo '{"type":"checkpoint"}'`, `without "state"`},
 		"huge checkpoint":      {`printf '{"type":"checkpoint","state":"'; head -c 70000 /dev/zero | tr '\0' a; echo '"}'`, "checkpoint too large"},
-		"bad, and goes on":     {`echo '{"type":""}'; exec sleep 60`, agent.ErrInvalidFrame.Error()},
+		"bad, and goes on":     {`echo '{"type":""}'; exec sleep 60`, `whose "type" is ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +114,40 @@ func TestB45_FailuresNameTheirReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deep is a script that prints an object with lists nested so many levels below it.
+func deep(levels int, before, after string) string {
+	return fmt.Sprintf(`python3 -c 'n = %d; print("{" + """%s""" + "\"l\":" + "["*(n+1) + "]"*(n+1) + """%s """ + "}")'`, levels, before, after)
+}
+
+// What is no object with a type is text, whatever it looks like.
+func TestWhatOnlyLooksLikeAFrameIsText(t *testing.T) {
+	for name, script := range map[string]string{
+		"deep without type":     deep(200, ``, ``),
+		"type below":            deep(200, `"a":{"type":"x"},`, ``),
+		"type as a value":       deep(200, `"a":"type",`, ``),
+		"deep and cut short":    deep(200, `"type":"x",`, ``) + ` | tr -d '}'`,
+		"deep and more behind":  deep(200, `"type":"x",`, `} {`),
+		"a list":                `echo '[{"type":"x"}]'`,
+		"not JSON":              `echo '{"type":"x",}'`,
+		"single quotes":         `echo "{'type':'x'}"`,
+		"a frame behind a word": `echo 'x {"type":"x"}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			turn := turn()
+			if err := sh(t, script).Run(t.Context(), turn); err != nil || types(turn.Frames()) != "chunk message" {
+				t.Fatalf("%v: %.300s", err, turn.Frames())
+			}
+		})
+	}
+	t.Run("as deep as frames may be", func(t *testing.T) {
+		turn := turn()
+		if err := sh(t, deep(126, `"type":"x",`, ``)).Run(t.Context(), turn); err != nil || types(turn.Frames()) != "x" {
+			t.Fatalf("%v: %.300s", err, turn.Frames())
+		}
+	})
 }
 
 func TestB105_HalfSurrogatesAreReplaced(t *testing.T) {

@@ -60,16 +60,13 @@ func (o *output) say(ctx context.Context, piece []byte) error {
 // object passes an object line on; false when it is no frame but text that
 // looks like one.
 func (o *output) object(ctx context.Context, line []byte) (bool, error) {
-	if !json.Valid(line) {
-		return false, nil
-	}
-	if _, ok := frame.Raw(line, "type"); !ok {
+	if !hasType(line) {
 		return false, nil
 	}
 	line = frame.Repair(bytes.Clone(line))
 	typ, err := frame.Type(line)
 	if err != nil {
-		return true, agent.ErrInvalidFrame
+		return true, whyInvalid(line)
 	}
 	switch kind, isRequest := requests[typ]; {
 	case isRequest:
