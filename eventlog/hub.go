@@ -124,7 +124,8 @@ func (h *Hub) Join(ctx context.Context, t Thread, c Cursor, opts JoinOptions) (*
 
 // Reserve makes a viewer that is subscribed and counted but not attached: its
 // Generation goes into a begin, which attaches the node itself. Then Start,
-// Rejoin or Leave must follow; until then Next delivers nothing.
+// Rejoin or Leave must follow; until then Next delivers nothing. Blocks for the
+// confirmation of the live channel, at most JoinWait.
 func (h *Hub) Reserve(ctx context.Context, t Thread, opts JoinOptions) (*Viewer, error) {
 	channel, err := h.store.LiveChannel(t)
 	if err != nil {
@@ -140,12 +141,17 @@ func (h *Hub) Reserve(ctx context.Context, t Thread, opts JoinOptions) (*Viewer,
 	v := &Viewer{follower: f, onWake: opts.Wake, generation: h.nextGenerationLocked(f)}
 	h.mu.Unlock()
 	f.add(v)
-	if err := f.listen(ctx); err != nil {
-		v.Leave(ctx, true)
+	waiting, cancel := context.WithTimeoutCause(ctx, h.opts.JoinWait, errNotConfirmed)
+	defer cancel()
+	if err := f.listen(waiting); err != nil {
+		v.forget()
 		return nil, fmt.Errorf("subscribe: %w", err)
 	}
 	return v, nil
 }
+
+// errNotConfirmed is the end of JoinWait.
+var errNotConfirmed = fmt.Errorf("%w: the live channel is not confirmed", ErrUnavailable)
 
 // nextGenerationLocked allots a generation. Generations rise over the whole
 // node, so a detach that is overtaken by a later attach changes nothing.
@@ -155,22 +161,30 @@ func (h *Hub) nextGenerationLocked(f *follower) int64 {
 	return h.generation
 }
 
-// left takes a viewer off the count; the last one detaches the node.
-func (h *Hub) left(ctx context.Context, f *follower, byServer bool) {
+// uncount takes a viewer off the count; last: the node is to be detached.
+func (h *Hub) uncount(f *follower, byServer bool) (owed owedDetach, last bool) {
 	h.mu.Lock()
 	f.count--
 	if f.count > 0 {
 		h.mu.Unlock()
-		return
+		return owedDetach{}, false
 	}
 	if h.followers[f.thread] == f {
 		delete(h.followers, f.thread)
 	}
 	delete(h.suspects, f)
-	owed := owedDetach{node: h.node, generation: f.generation, byServer: byServer}
+	owed = owedDetach{node: h.node, generation: f.generation, byServer: byServer}
 	h.mu.Unlock()
-
 	f.close()
+	return owed, true
+}
+
+// left takes a viewer off the count; the last one detaches the node.
+func (h *Hub) left(ctx context.Context, f *follower, byServer bool) {
+	owed, last := h.uncount(f, byServer)
+	if !last {
+		return
+	}
 	// The connection's context has usually ended by now, and the node must
 	// still stop counting as a viewer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -186,6 +200,11 @@ func (h *Hub) detach(ctx context.Context, t Thread, d owedDetach) {
 		return
 	}
 	h.opts.Logger.WarnContext(ctx, "detach of a thread will be repeated", "thread_id", t.ID, "error", err)
+	h.owe(t, d)
+}
+
+// owe leaves a detach to Run.
+func (h *Hub) owe(t Thread, d owedDetach) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.owed[t].generation <= d.generation {

@@ -34,6 +34,10 @@ type HubOptions struct {
 	// owner's repair before it is treated as fresh (default 2 s).
 	RepairWait time.Duration
 
+	// JoinWait is how long a new viewer waits for its live channel while Redis
+	// does not answer; then ErrUnavailable (default 10 s).
+	JoinWait time.Duration
+
 	// OnDetach is told what the leaving of a thread's last viewer did, by the
 	// goroutine that left: a cancel turn may have to be ended (default: nothing).
 	OnDetach func(context.Context, Thread, DetachResult)
@@ -84,6 +88,9 @@ func (o HubOptions) withDefaults() HubOptions {
 	if o.RepairWait == 0 {
 		o.RepairWait = 2 * time.Second
 	}
+	if o.JoinWait == 0 {
+		o.JoinWait = 10 * time.Second
+	}
 	if o.OnDetach == nil {
 		o.OnDetach = func(context.Context, Thread, DetachResult) {}
 	}
@@ -105,6 +112,8 @@ func (o HubOptions) validate() error {
 	case o.CheckEvery <= 0 || o.ReconcileEvery <= 0 || o.RepairWait < 0:
 		return fmt.Errorf("CheckEvery and ReconcileEvery must be positive and RepairWait not negative, not %s, %s and %s",
 			o.CheckEvery, o.ReconcileEvery, o.RepairWait)
+	case o.JoinWait < 0:
+		return fmt.Errorf("JoinWait must not be negative, not %s", o.JoinWait)
 	case o.IdleCheckEvery < o.CheckEvery:
 		return fmt.Errorf("IdleCheckEvery (%s) must not be shorter than CheckEvery (%s)", o.IdleCheckEvery, o.CheckEvery)
 	}

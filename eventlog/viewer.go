@@ -127,11 +127,30 @@ func (v *Viewer) RequestOpen(id string, seq int64) bool {
 // not the client. Later calls do nothing. Blocks for one round trip at most
 // five seconds long; what fails is repeated by the hub.
 func (v *Viewer) Leave(ctx context.Context, byServer bool) {
+	if v.remove() {
+		v.follower.hub.left(ctx, v.follower, byServer)
+	}
+}
+
+// forget ends a viewer while Redis does not answer: the detach, which an earlier
+// viewer of the thread may have made necessary, is left to the hub.
+func (v *Viewer) forget() {
+	if !v.remove() {
+		return
+	}
+	h := v.follower.hub
+	if owed, last := h.uncount(v.follower, true); last {
+		h.owe(v.follower.thread, owed)
+	}
+}
+
+// remove takes the viewer from its follower; false: it had left.
+func (v *Viewer) remove() bool {
 	f := v.follower
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if v.left {
-		f.mu.Unlock()
-		return
+		return false
 	}
 	v.left = true
 	v.buf, v.retargets = nil, nil
@@ -143,8 +162,7 @@ func (v *Viewer) Leave(ctx context.Context, byServer bool) {
 		}
 	}
 	f.viewers = kept
-	f.mu.Unlock()
-	f.hub.left(ctx, f, byServer)
+	return true
 }
 
 // wake calls the wake-up once after Next found nothing more.

@@ -25,7 +25,7 @@ type Options struct {
 	Heartbeat   time.Duration // between renewals of the node's lease (default 3s); must be well below the lease
 	Poll        time.Duration // between looks for inputs and queued turns without a wake-up (default 1s)
 	Reconcile   time.Duration // between comparisons of memory and log (default 30s)
-	AdmitBudget time.Duration // how long a verb is retried while Redis does not answer (default 10s)
+	AdmitBudget time.Duration // how long a client's command is retried while Redis does not answer (default 10s); the caller waits
 
 	// Kind gives a new thread its kind and the kind's policy (admission rules).
 	// It must be pure and fast. nil = no kinds.

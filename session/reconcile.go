@@ -79,7 +79,7 @@ func (s *Service) endUnrun(ctx context.Context, node string, r eventlog.RunningT
 // endFor ends a turn that does not run here; false: others did, or its log
 // went on, or Redis does not answer.
 func (s *Service) endFor(ctx context.Context, finisher string, r eventlog.RunningTurn, outcome eventlog.Outcome) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.AdmitBudget)
+	ctx, cancel := context.WithTimeout(ctx, endBudget)
 	defer cancel()
 	said, err := closing.Read(ctx, patient{s.log}, r, s.opts.FrameLimit/2)
 	if err != nil {

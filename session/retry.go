@@ -12,6 +12,9 @@ import (
 const (
 	firstPause = 25 * time.Millisecond
 	longPause  = time.Second
+
+	// endBudget bounds the reading and the ending of a turn that nobody waits for.
+	endBudget = 10 * time.Second
 )
 
 var errDead = errors.New("the node was declared dead")

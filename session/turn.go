@@ -154,7 +154,7 @@ func (t *turn) why(ctx context.Context, ev event) event {
 		return ev
 	}
 	var snap eventlog.Snapshot
-	err := retry(ctx, t.opts.AdmitBudget, func(ctx context.Context) (err error) {
+	err := retry(ctx, endBudget, func(ctx context.Context) (err error) {
 		snap, err = t.log.Attach(ctx, eventlog.Attach{Thread: t.fence.Thread, Cursor: eventlog.Cursor{Live: true}})
 		return err
 	})

@@ -44,8 +44,8 @@ func (c *conn) submit(cmd command, s session.Submit) {
 	s.Generation = f.viewer.Generation()
 	adm, err := c.srv.sessions.Submit(c.ctx, s)
 	if err != nil {
-		c.abandon(f)
 		c.refused(cmd, err)
+		c.abandon(f)
 		return
 	}
 	f.submitted = true

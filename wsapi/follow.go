@@ -34,8 +34,8 @@ func (c *conn) follow(cmd command, policy eventlog.Policy) {
 		return
 	}
 	if err := f.viewer.Rejoin(c.ctx, eventlog.Cursor{Live: true}, policy); err != nil {
-		c.abandon(f)
 		c.refused(cmd, err)
+		c.abandon(f)
 		return
 	}
 	c.followed(cmd, f)

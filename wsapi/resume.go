@@ -39,11 +39,8 @@ func (c *conn) resume(cmd command, cursor eventlog.Cursor, policy eventlog.Polic
 		f.resumed = true
 		f.replay.acks = append(f.replay.acks, cmd.request)
 		f.mu.Unlock()
-	case first:
-		c.abandon(f)
-	}
-	if err != nil {
-		c.refused(cmd, err)
+	default:
+		c.refused(cmd, err) // before the log is told, which may not answer either
 	}
 	switch {
 	case !first:
@@ -51,6 +48,8 @@ func (c *conn) resume(cmd command, cursor eventlog.Cursor, policy eventlog.Polic
 		c.out.announce(f)
 	case err == nil:
 		c.start(f)
+	default:
+		c.abandon(f)
 	}
 }
 

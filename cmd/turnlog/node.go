@@ -134,6 +134,7 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 		StallAfter:   config.Turn.StallAfter,
 		Attempts:     attempts(config.Turn.OnOwnerLost),
 		Heartbeat:    config.Node.Heartbeat,
+		AdmitBudget:  commandBudget(config.Redis.CommandTimeout),
 		Kind:         kindOf(config.Kinds),
 		OnRejoin: func(ctx context.Context, id string) {
 			n.bus.ListenAs(id)
@@ -147,7 +148,9 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 	}
 	n.bus = eventlog.NewBus(rdb, n.service.Node(), eventlog.BusOptions{Logger: logger})
 	n.bus.OnWake(n.service.Wake)
-	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{OnDetach: n.service.Detached, Logger: logger, Metrics: measured.hub})
+	n.hub = eventlog.NewHub(log, n.bus, n.service.Node(), eventlog.HubOptions{
+		JoinWait: commandBudget(config.Redis.CommandTimeout), OnDetach: n.service.Detached, Logger: logger, Metrics: measured.hub,
+	})
 	feed.hub.Store(n.hub)
 	n.reaper, err = reaper.New(log, reaper.Options{
 		Node: n.service.Node, Trust: trust, TextLimit: int(config.Limits.FrameBytes) / 2, Logger: logger, Metrics: measured.reaper,
@@ -195,6 +198,13 @@ func buildAgents(config Config, logger *slog.Logger) (map[string]agent.Agent, er
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	return map[string]agent.Agent{agentCommand: program}, nil
+}
+
+// commandBudget is how long a client's command is tried while Redis does not
+// answer: twice when it hangs, more often when it refuses. Each command keeps
+// those behind it on the connection waiting.
+func commandBudget(commandTimeout time.Duration) time.Duration {
+	return min(max(2*commandTimeout, time.Second), 10*time.Second)
 }
 
 // restartAttempts bounds how often a turn is begun when its nodes keep dying.

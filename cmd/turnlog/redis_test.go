@@ -182,3 +182,13 @@ func TestEmbeddedRedisExpiresKeys(t *testing.T) {
 		t.Error("a key expired long before its time")
 	}
 }
+
+func TestCommandBudgetIsTwoTimeoutsWithinBounds(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: time.Second, time.Second: 2 * time.Second, 5 * time.Second: 10 * time.Second, time.Minute: 10 * time.Second,
+	} {
+		if got := commandBudget(timeout); got != want {
+			t.Errorf("%s: %s, want %s", timeout, got, want)
+		}
+	}
+}
