@@ -3,6 +3,7 @@ package wsapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ type NoAuth struct{}
 
 var _ Authenticator = NoAuth{}
 
+// errBadUser says what is wrong with ?user=.
+var errBadUser = fmt.Errorf("%w: user must be valid UTF-8 of at most %d bytes", ErrUnauthorized, maxUser)
+
 // maxUser keeps user ids within what keys can hold even when every byte is escaped.
 const maxUser = 256
 
@@ -44,7 +48,7 @@ func (NoAuth) Authenticate(_ context.Context, r *http.Request) (Identity, error)
 		user = "1"
 	}
 	if len(user) > maxUser || !utf8.ValidString(user) {
-		return Identity{}, ErrUnauthorized
+		return Identity{}, errBadUser
 	}
 	return Identity{User: user}, nil
 }

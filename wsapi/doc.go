@@ -32,8 +32,11 @@
 // # Limits
 //
 // Options. A connection follows at most ThreadsPerConnection threads; when it
-// has that many, a finished thread that was only submitted to, not followed by
-// command, makes room for the next one.
+// has that many, a thread that was not asked for by follow makes room for the
+// next one: one that was submitted to and has finished, else one that was
+// resumed and never ran.
+//
+// Commands of a connection are carried out one after another by its reader.
 //
 // # Concurrency
 //

@@ -3,6 +3,9 @@ package wsapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -99,6 +102,27 @@ func TestEncodingByQueryAndBatches(t *testing.T) {
 		if batch := query[1] == 'b'; frames != 300 || batch != (messages < 30) {
 			t.Fatalf("%s: %d frames in %d messages", query, frames, messages)
 		}
+	}
+}
+
+func TestAHandshakeThatAsksForTheUnknownIsRefusedWithASentence(t *testing.T) {
+	_, url := serve(t, newWorld(), wsapi.Options{}, nil)
+	for query, want := range map[string]string{
+		"?encoding=msgpak": "encoding must be json or msgpack", "?batch=yes": "batch must be 0 or 1",
+		"?user=%ff": "user must be valid UTF-8",
+	} {
+		resp, err := http.Get("http" + strings.TrimPrefix(url, "ws") + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !strings.Contains(string(body), want) || resp.StatusCode/100 != 4 {
+			t.Errorf("%s: %s %q, %v", query, resp.Status, body, err)
+		}
+	}
+	for _, query := range []string{"", "?encoding=json", "?encoding=&batch=0"} {
+		dial(t, url+query).settle()
 	}
 }
 

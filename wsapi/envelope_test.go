@@ -130,3 +130,52 @@ func TestAConnectionFollowsNoMoreThreadsThanItMay(t *testing.T) {
 		t.Fatalf("got %v", f)
 	}
 }
+
+// Clients that resume every thread they know, and know nothing of unfollow, do
+// not run into the limit with threads that never ran.
+func TestThreadsThatNeverRanMakeRoom(t *testing.T) {
+	w := newWorld()
+	_, url := serve(t, w, wsapi.Options{ThreadsPerConnection: 2}, nil)
+	p := dial(t, url)
+	resume := func(id string) {
+		t.Helper()
+		p.send(`{"command":"resume_chat","data":{"thread_id":%q}}`, id)
+		if f := p.next(); f["status"] != "unknown" {
+			t.Fatalf("%s: %v", id, f)
+		}
+		if f := p.next(); f["message"] != "No chat turn to resume" {
+			t.Fatalf("%s: %v", id, f)
+		}
+	}
+	for i := range 5 {
+		resume(fmt.Sprint("never", i))
+	}
+	// One that runs now and one that the client asked to follow stay.
+	p.send(`{"command":"chat_message","data":{"thread_id":"runs","content":"x"}}`)
+	p.next()
+	p.next()
+	p.send(`{"command":"follow","data":{"thread_id":"wanted"}}`)
+	if f := p.next(); f["message"] != "Following" {
+		t.Fatalf("got %v", f)
+	}
+	p.send(`{"command":"resume_chat","data":{"thread_id":"never9"}}`)
+	if f := p.next(); f["code"] != "quota_exceeded" {
+		t.Fatalf("got %v", f)
+	}
+	// What began meanwhile is no thread that never ran.
+	q := dial(t, url)
+	q.send(`{"command":"resume_chat","data":{"thread_id":"begins"}}`)
+	q.next()
+	q.next()
+	w.begin("1", "begins", "T")
+	q.until("its turn", isType("turn_started"))
+	w.emit("1", "begins", `{"type":"turn_finished","outcome":"completed"}`)
+	q.until("its end", isType("turn_finished"))
+	for i := range 3 {
+		q.send(`{"command":"resume_chat","data":{"thread_id":"q%d"}}`, i)
+		q.next()
+		q.next()
+	}
+	w.emit("1", "begins", `{"type":"chunk","content":"x"}`)
+	q.until("it is still followed", isType("chunk"))
+}

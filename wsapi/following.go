@@ -27,6 +27,7 @@ type following struct {
 	resumed   bool // the thread was resumed here
 	claimed   bool // this connection runs a tool call of the thread
 	pinned    bool // the client asked for it by follow
+	fresh     bool // the client was told that it never ran, and nothing ran since
 	waiting   bool // for the queued submission's turn: nothing is shown before a turn starts
 	muffled   bool // the next pull failed already; say so once
 
@@ -89,11 +90,18 @@ func (c *conn) makeRoom() error {
 	if c.threads.len() < c.srv.opts.ThreadsPerConnection {
 		return nil
 	}
+	var spare *following
 	for _, f := range c.threads.all() {
-		if f.dispensable() {
-			c.unfollow(c.ctx, f, true)
-			return nil
+		if spent, never := f.dispensable(); spent || never {
+			spare = f
+			if spent {
+				break // better than one that may still begin
+			}
 		}
+	}
+	if spare != nil {
+		c.unfollow(c.ctx, spare, true)
+		return nil
 	}
 	return &session.Refusal{
 		Code:    session.CodeQuota,
@@ -101,12 +109,15 @@ func (c *conn) makeRoom() error {
 	}
 }
 
-// dispensable reports whether the thread was shown to its end, and nobody
-// asked to follow it on.
-func (f *following) dispensable() bool {
+// dispensable reports whether nobody asked to follow the thread on and it was
+// shown to the end of a turn that was submitted here (spent), or never ran.
+func (f *following) dispensable() (spent, never bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.submitted && !f.pinned && !f.waiting && f.turn.finished != "" && f.idleLocked() && len(f.stops) == 0
+	if f.pinned || f.waiting || !f.idleLocked() || len(f.replay.acks) > 0 || len(f.stops) > 0 {
+		return false, false
+	}
+	return f.submitted && f.turn.finished != "", f.fresh && !f.submitted
 }
 
 // eligible reports whether this connection may run tool calls of the thread.

@@ -33,6 +33,21 @@ func clientKind(query url.Values) string {
 	return name
 }
 
+// badQuery says what is wrong with what the handshake asks for, "" when nothing is.
+func badQuery(query url.Values) string {
+	switch query.Get("encoding") {
+	case "", "json", "msgpack":
+	default:
+		return "encoding must be json or msgpack"
+	}
+	switch query.Get("batch") {
+	case "", "0", "1":
+	default:
+		return "batch must be 0 or 1"
+	}
+	return ""
+}
+
 // ServeHTTP upgrades a request and serves the connection until it ends.
 // Everything that can be refused is refused before the upgrade.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,6 +58,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !s.opts.Origin(origin, r.Host) {
 		http.Error(w, "this origin is not allowed", http.StatusForbidden)
+		return
+	}
+	if why := badQuery(r.URL.Query()); why != "" {
+		http.Error(w, why, http.StatusBadRequest)
 		return
 	}
 	id, err := s.auth.Authenticate(r.Context(), r)
@@ -68,6 +87,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	switch {
+	case errors.Is(err, errBadUser):
+		http.Error(w, errBadUser.Error(), http.StatusUnauthorized)
 	case errors.Is(err, ErrUnauthorized):
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, ErrUnauthorized.Error(), http.StatusUnauthorized)

@@ -70,7 +70,7 @@ func (f *following) show(ctx context.Context, c *conn, lines []line, fr *eventlo
 func (f *following) follow(c *conn, lines []line, fr *eventlog.Delivered) []line {
 	switch fr.Type {
 	case "turn_started":
-		f.turn.id, f.turn.running = fr.TurnID, true
+		f.turn.id, f.turn.running, f.fresh = fr.TurnID, true, false
 	case "request_closed":
 		if id, ok := frame.String(fr.JSON, "request_id"); ok {
 			delete(f.calls, id)
@@ -108,6 +108,7 @@ func (f *following) endReplay(lines []line) []line {
 	h := f.replay.header
 	f.replay.header = nil
 	f.turn.id, f.turn.running = h.TurnID, h.Status == eventlog.StatusRunning
+	f.fresh = h.Status == eventlog.StatusUnknown
 	if !f.turn.running {
 		f.turn.finished = h.TurnID
 	}
