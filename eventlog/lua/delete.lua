@@ -5,7 +5,9 @@
 -- Returns  1 when there was something to delete, else 0
 --
 -- Invariants: {deleted, epoch, turn_id} stays for 24 h, so that a late owner, reaper
--- or viewer cannot resurrect it. The first write is never refused.
+-- or viewer cannot resurrect it. T:submit:<id> and T:input:<id> run out by themselves
+-- within 24 h: they hold ids and digests, no content, and cannot be found by the thread. The
+-- first write is never refused.
 local K, now = thread_keys(KEYS[1]), now_ms()
 local st = state_read(K)
 never_refused(K)
