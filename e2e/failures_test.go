@@ -232,7 +232,8 @@ func TestF21_FollowersDoNotSlowTheWriter(t *testing.T) {
 	}
 	followed := rate("followed")
 	t.Logf("%.0f frames/s alone, %.0f with 20 followers", alone, followed)
-	if followed < 1000 && followed < alone/10 {
+	// The fault is one frame per blocking read; readers that share the machine cost something too.
+	if followed < 200 && followed < alone/10 {
 		t.Errorf("%.0f frames/s with followers, %.0f without", followed, alone)
 	}
 }

@@ -38,7 +38,7 @@ func TestB22_AnOldConnectionLeavingKeepsTheNewOneAttached(t *testing.T) {
 		user := someone()
 		// With policy cancel the turn ends the moment nobody watches.
 		old := dial(t, p.url(0, user))
-		ack := old.say("t", object{"frames": 3000, "interval_ms": 2}, object{"on_disconnect": "cancel"})
+		ack := old.say("t", object{"frames": 100_000, "interval_ms": 5}, object{"on_disconnect": "cancel"})
 		for i := range 20 {
 			next := dial(t, p.url(i, user)) // the same node, then others
 			next.resume("t", object{"last_seq": 1, "epoch": ack.Str("epoch")})

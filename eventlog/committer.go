@@ -13,6 +13,9 @@ import (
 // Two are enough to fill one while Redis works on the other.
 const appendLanes = 2
 
+// laneBuffer is a lane connection's buffer each way, in bytes: a pipeline in few system calls.
+const laneBuffer = 64 << 10
+
 var (
 	appendScript    = loadScript("append")
 	appendOpsScript = loadScript("append_ops")
@@ -65,6 +68,8 @@ func appendClient(rdb redis.UniversalClient, lanes int, timeout time.Duration) (
 	opts.ReadTimeout, opts.WriteTimeout = timeout, timeout
 	opts.DialTimeout = min(opts.DialTimeout, timeout)
 	opts.PoolSize, opts.MinIdleConns, opts.MaxIdleConns, opts.MaxActiveConns = lanes+1, 0, 0, 0
+	opts.PipelinePoolSize = -1 // everything here is a pipeline
+	opts.WriteBufferSize, opts.ReadBufferSize = laneBuffer, laneBuffer
 	return redis.NewClient(&opts), true
 }
 

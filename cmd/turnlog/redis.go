@@ -92,6 +92,7 @@ func newRedisClient(c RedisConfig) (*redis.Client, error) {
 	options.ClientName = "turnlog"
 	options.PoolSize = c.PoolSize
 	options.MaxActiveConns = c.PoolSize // PoolSize alone is no bound: go-redis opens more under load
+	options.PipelinePoolSize = -1       // and has a second pool for pipelines
 	options.PoolTimeout = c.CommandTimeout
 	options.MaxRetries = -1
 	options.DialerRetries = 1
