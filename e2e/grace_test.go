@@ -53,7 +53,7 @@ func TestB21_AViewerBackInTimeEndsTheGrace(t *testing.T) {
 		ack := v.say("t", endless)
 		story := wire.NewStory("t")
 		var dies time.Time
-		v.seq("t", 1) // its cursor is not that of a fresh client
+		v.seq("t", 1)      // its cursor is not that of a fresh client
 		for i := range 3 { // together longer than one grace
 			v.Cut()
 			if bad := story.Add(v.Messages()); len(bad) > 0 {
