@@ -41,7 +41,7 @@ func TestReserve_AnUnconfirmedChannelIsUnavailableInBoundedTime(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- hub.Run(ctx) }()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute) // of the bubble's clock
 		synctest.Wait()
 		store.change(alice, func(*fakeThread) {
 			if len(store.detach) == 0 {
