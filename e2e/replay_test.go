@@ -79,7 +79,7 @@ func TestB10_TwentyReconnectsAtRandomBytesLoseNothing(t *testing.T) {
 }
 
 // B11 and F4: live frames never overtake the answer to a resume.
-func TestB11_HeaderThenReplayThenLiveAtAThousandFramesPerSecond(t *testing.T) {
+func TestB11_F4_HeaderThenReplayThenLiveAtAThousandFramesPerSecond(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
 		const frames = 1500
 		user := someone()
