@@ -110,3 +110,6 @@ const (
 	agentDemo    = "demo"
 	agentCommand = "command"
 )
+
+// stdinText is the value of agent.stdin for programs that know nothing of frames.
+const stdinText = "text"

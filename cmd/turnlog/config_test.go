@@ -89,6 +89,7 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 func TestMistakesAreSentencesNamingTheSetting(t *testing.T) {
 	badYAML := configFile(t, "bad.yaml", "replay:\n  retentoin: 5s\n")
 	list := configFile(t, "list.yaml", "listen: [a, b]\n")
+	twice := configFile(t, "twice.yaml", "replay.retention: 5s\nreplay:\n  retention: 6s\n")
 	broken := configFile(t, "broken.yaml", "a: [\n")
 	rows := []struct {
 		name string
@@ -114,6 +115,9 @@ func TestMistakesAreSentencesNamingTheSetting(t *testing.T) {
 		{"frame over inbound", []string{"--limits.frame_bytes", "9MiB"}, nil, []string{"limits.frame_bytes", "limits.inbound_bytes"}},
 		{"log smaller than a frame", []string{"--replay.max_bytes", "1KiB"}, nil, []string{"replay.max_bytes", "limits.frame_bytes"}},
 		{"no frames", []string{"--replay.max_frames", "0"}, nil, []string{"replay.max_frames"}},
+		{"sockets closed after the end", []string{"--drain.timeout", "4s", "--drain.close_spread", "5s"}, nil, []string{"drain.close_spread", "5s", "drain.timeout 4s"}},
+		{"both spellings of the redis flag", []string{"--redis", "redis://127.0.0.1:1", "--redis.url", "redis://:secret@127.0.0.1:2"}, nil, []string{"--redis ", "--redis.url"}},
+		{"nested and dotted", []string{"--config", twice}, nil, []string{"replay.retention", "twice", `dotted key "replay.retention"`, `"retention" under "replay"`}},
 		{"listening to everybody", []string{"--listen", "0.0.0.0:8080"}, nil, []string{"listen", "--insecure"}},
 		{"listening to everybody by leaving the host out", []string{"--listen", ":8080"}, nil, []string{"listen", "--insecure"}},
 		{"listen without port", []string{"--listen", "localhost"}, nil, []string{"listen", "host:port"}},
@@ -160,6 +164,62 @@ func TestUnknownVariablesAreOneWarningEach(t *testing.T) {
 	}
 	if len(config.warnings) != 1 || !strings.Contains(config.warnings[0], "did you mean TURNLOG_REPLAY_RETENTION?") {
 		t.Fatalf("warnings: %q", config.warnings)
+	}
+}
+
+func TestNothingIsSuggestedThatIsNotNear(t *testing.T) {
+	for name, want := range map[string]string{
+		"TURNLOG_NOPE": "", "TURNLOG_FOO": "", "TURNLOG_X": "", "TURNLOG_REDIS": "", "TURNLOG_TOKNE": "TURNLOG_TOKEN", "TURNLOG_AGNET": "TURNLOG_AGENT",
+		"TURNLOG_REDIS_URI": "TURNLOG_REDIS_URL", "TURNLOG_LISTN": "TURNLOG_LISTEN",
+	} {
+		config, err := loadWith(t, nil, []string{name + "=1"})
+		if err != nil || len(config.warnings) != 1 {
+			t.Fatalf("%s: %v, %q", name, err, config.warnings)
+		}
+		if got := config.warnings[0]; !strings.Contains(got, name) || (want == "") == strings.Contains(got, "did you mean") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for word, want := range map[string]string{"replay.retentoin": "replay.retention", "retention": "", "redis": "", "lsiten": "listen"} {
+		if got := suggestion(word, settingKeys()); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", word, got)
+		}
+	}
+}
+
+func TestTheRedisFlagMayBeGivenInBothSpellingsOfOneURL(t *testing.T) {
+	config, err := loadWith(t, []string{"--redis", "redis://127.0.0.1:1", "--redis.url", "redis://127.0.0.1:1"}, nil)
+	if err != nil || config.Redis.URL != "redis://127.0.0.1:1" {
+		t.Fatalf("%v, %v", config, err)
+	}
+}
+
+func TestSettingsThatDoNothingAreWarnedOf(t *testing.T) {
+	for name, row := range map[string]struct {
+		args, env []string
+		want      string
+	}{
+		"stdin of the demo agent":        {[]string{"--agent.stdin", "text"}, nil, "--agent command"},
+		"stdin of the demo agent, env":   {nil, []string{"TURNLOG_AGENT_STDIN=json"}, "environment TURNLOG_AGENT_STDIN"},
+		"restart of a filter":            {[]string{"--agent", "command", "--agent.stdin", "text", "--turn.on_owner_lost", "restart", "--", "cat"}, nil, "turn.on_owner_lost fail"},
+		"restart of a program":           {[]string{"--agent", "command", "--turn.on_owner_lost", "restart", "--", "cat"}, nil, ""},
+		"a filter that is not restarted": {[]string{"--agent", "command", "--agent.stdin", "text", "--", "cat"}, nil, ""},
+		"restart of the demo agent":      {[]string{"--turn.on_owner_lost", "restart"}, nil, ""},
+	} {
+		config, err := loadWith(t, row.args, row.env)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := strings.Join(config.warnings, "\n"); (row.want == "") != (got == "") || !strings.Contains(got, row.want) {
+			t.Errorf("%s: warnings %q", name, got)
+		}
+	}
+}
+
+func TestAShortDrainShortensTheSpreadThatNobodySet(t *testing.T) {
+	config, err := loadWith(t, []string{"--drain.timeout", "4s"}, nil)
+	if err != nil || config.Drain.CloseSpread != 4*time.Second {
+		t.Fatalf("spread %v, %v", config.Drain.CloseSpread, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func addFlagsOf(flags *pflag.FlagSet, table []setting) {
 			flag.NoOptDefVal = "true"
 		}
 		if s.key == "redis.url" {
-			flags.VarPF(flag.Value, "redis", "", "short for --redis.url")
+			flags.VarPF(&textValue{setting: s, text: s.preset}, "redis", "", "short for --redis.url")
 		}
 	}
 }
@@ -92,7 +92,11 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 		if value, set := env[s.env()]; set {
 			text, source = value, "environment "+s.env()
 		}
-		if value, name, changed := changedFlag(flags, s); changed {
+		value, name, err := changedFlag(flags, s)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
 			text, source = value, "flag --"+name
 		}
 		if err := s.assign(&result.Config, text); err != nil {
@@ -110,22 +114,44 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 		}
 		result.Kinds, result.source[kindsKey] = rules, "file "+path
 	}
-	result.warnings = unknownVariables(env)
+	if result.source["drain.close_spread"] == "default" {
+		result.Drain.CloseSpread = max(0, min(result.Drain.CloseSpread, result.Drain.Timeout))
+	}
+	result.warnings = append(unknownVariables(env), result.idleSettings()...)
 	return result, nil
 }
 
-// changedFlag finds the setting's flag, or its short spelling, if one was given.
-func changedFlag(flags *pflag.FlagSet, s setting) (text, name string, changed bool) {
+// idleSettings warns of settings that do nothing, or nothing good, beside others.
+func (l *loaded) idleSettings() []string {
+	var warnings []string
+	if source := l.source["agent.stdin"]; source != "default" && l.Agent.Name != agentCommand {
+		warnings = append(warnings, fmt.Sprintf("agent.stdin (%s) is for programs and has no effect on agent %s; add --agent command -- PROGRAM, or remove it", source, l.Agent.Name))
+	}
+	if l.Turn.OnOwnerLost == ownerLostRestart && l.Agent.Name == agentCommand && l.Agent.Stdin == stdinText {
+		warnings = append(warnings, "turn.on_owner_lost restart: a program with agent.stdin text is not told what was said before its node died and says it again; "+
+			"use turn.on_owner_lost fail, or agent.stdin json and a program that goes on from what was emitted")
+	}
+	return warnings
+}
+
+// changedFlag finds the setting's flag, or its short spelling; name is empty
+// when none was given. Both with different values are an error.
+func changedFlag(flags *pflag.FlagSet, s setting) (text, name string, err error) {
 	names := []string{s.key}
 	if s.key == "redis.url" {
 		names = append(names, "redis")
 	}
-	for _, name := range names {
-		if flag := flags.Lookup(name); flag != nil && flag.Changed {
-			return flag.Value.String(), name, true
+	for _, candidate := range names {
+		flag := flags.Lookup(candidate)
+		switch {
+		case flag == nil || !flag.Changed:
+		case name == "":
+			text, name = flag.Value.String(), candidate
+		case flag.Value.String() != text:
+			return "", "", fmt.Errorf("%s: --%s and --%s say different things; give one of them", s.key, name, candidate)
 		}
 	}
-	return "", "", false
+	return text, name, nil
 }
 
 // readFile parses the configuration file and refuses keys it does not know.
@@ -143,6 +169,9 @@ func readFile(file *viper.Viper, path string) error {
 		}
 		return fmt.Errorf("%s is not readable as configuration: %w", path, err)
 	}
+	if err := refuseTwice(path); err != nil {
+		return err
+	}
 	keys := file.AllKeys()
 	slices.Sort(keys)
 	for _, key := range keys {
@@ -151,6 +180,37 @@ func readFile(file *viper.Viper, path string) error {
 		}
 	}
 	return nil
+}
+
+// refuseTwice refuses a file that has a setting both nested and with dots,
+// because only one of them would count.
+func refuseTwice(path string) error {
+	const delimiter = "\x00"
+	file := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
+	file.SetConfigFile(path)
+	if err := file.ReadInConfig(); err != nil {
+		return fmt.Errorf("%s is not readable as configuration: %w", path, err)
+	}
+	seen := make(map[string]string)
+	keys := file.AllKeys()
+	slices.Sort(keys)
+	for _, spelled := range keys {
+		key := strings.ReplaceAll(spelled, delimiter, ".")
+		if _, twice := seen[key]; twice {
+			return fmt.Errorf("%s: %s is there twice, as %s and as %s; remove one", path, key, quoteKey(seen[key], delimiter), quoteKey(spelled, delimiter))
+		}
+		seen[key] = spelled
+	}
+	return nil
+}
+
+// quoteKey shows how a key is spelled in the file.
+func quoteKey(spelled, delimiter string) string {
+	parts := strings.Split(spelled, delimiter)
+	if len(parts) == 1 {
+		return fmt.Sprintf("the dotted key %q", spelled)
+	}
+	return fmt.Sprintf("%q under %q", parts[len(parts)-1], strings.Join(parts[:len(parts)-1], "."))
 }
 
 // fileText turns a scalar of the file into text; lists, tables and empty
@@ -196,7 +256,7 @@ func unknownVariables(env map[string]string) []string {
 	var warnings []string
 	for name := range env {
 		if !slices.Contains(known, name) {
-			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and has no effect%s", name, suggestion(name, known)))
+			warnings = append(warnings, fmt.Sprintf("environment variable %s is not a setting and has no effect%s", name, suggestionAfter(envPrefix, name, known)))
 		}
 	}
 	slices.Sort(warnings)

@@ -77,8 +77,8 @@ var settings = []setting{
 	{key: "node.heartbeat", preset: "3s", unit: "duration", help: "interval of heartbeats; the lease must be longer than two of them",
 		at: func(c *Config) any { return &c.Node.Heartbeat }},
 	{key: "drain.timeout", preset: "240s", unit: "duration", help: "how long SIGTERM waits for running turns before they end as shutdown",
-		danger: "must be shorter than the supervisor's kill timeout", at: func(c *Config) any { return &c.Drain.Timeout }},
-	{key: "drain.close_spread", preset: "10s", unit: "duration", help: "time over which a draining node closes its sockets",
+		danger: "the supervisor's kill timeout must be longer than this, turn.stop_timeout and 5 s together", at: func(c *Config) any { return &c.Drain.Timeout }},
+	{key: "drain.close_spread", preset: "10s", unit: "duration", help: "time over which a draining node closes its sockets; at most drain.timeout",
 		at: func(c *Config) any { return &c.Drain.CloseSpread }},
 
 	{key: "limits.frame_bytes", preset: "1MiB", unit: "bytes", help: "largest frame an agent may emit", at: func(c *Config) any { return &c.Limits.FrameBytes }},
@@ -91,7 +91,7 @@ var settings = []setting{
 
 	{key: "agent", preset: agentDemo, unit: "demo or command", choices: []string{agentDemo, agentCommand},
 		help: "what answers; command runs the program behind -- once per turn", at: func(c *Config) any { return &c.Agent.Name }},
-	{key: "agent.stdin", preset: "json", unit: "json or text", choices: []string{"json", "text"},
+	{key: "agent.stdin", preset: "json", unit: "json or text", choices: []string{"json", stdinText},
 		help: "what the program of agent command reads: JSON lines, or only the message's text", at: func(c *Config) any { return &c.Agent.Stdin }},
 
 	{key: "log.level", preset: "info", unit: "debug, info, warn or error", choices: []string{"debug", "info", "warn", "error"},

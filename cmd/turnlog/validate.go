@@ -101,6 +101,8 @@ func (c *Config) relationRules() []rule {
 			c.Replay.MaxBytes, c.Limits.FrameBytes)},
 		{c.Redis.OutageBudget < c.Redis.CommandTimeout, fmt.Sprintf("redis.outage_budget: %s is shorter than one redis.command_timeout of %s; raise redis.outage_budget",
 			shortDuration(c.Redis.OutageBudget), shortDuration(c.Redis.CommandTimeout))},
+		{c.Drain.CloseSpread > c.Drain.Timeout, fmt.Sprintf("drain.close_spread: %s is longer than drain.timeout %s, after which the node goes; lower drain.close_spread or raise drain.timeout",
+			shortDuration(c.Drain.CloseSpread), shortDuration(c.Drain.Timeout))},
 		{c.Turn.MaxDuration > 0 && c.Turn.StallAfter > c.Turn.MaxDuration, fmt.Sprintf("turn.stall_after: %s can never come before turn.max_duration %s; lower it or set it to 0",
 			shortDuration(c.Turn.StallAfter), shortDuration(c.Turn.MaxDuration))},
 	}
