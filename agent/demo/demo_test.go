@@ -84,6 +84,25 @@ func TestScriptsThatMakeNoSenseAreRefusedByName(t *testing.T) {
 	}
 }
 
+func TestWrongOptionsAreExplainedToPeople(t *testing.T) {
+	for script, want := range map[string]string{
+		`{"frames":"x"}`:           "demo.frames must be a whole number from 0 to 100000000, not string",
+		`{"frames":1.5}`:           "demo.frames must be a whole number from 0 to 100000000, not number 1.5",
+		`{"frames":-1}`:            "demo.frames must be a whole number from 0 to 100000000",
+		`{"bytes":-1}`:             "demo.bytes must be a whole number from 0",
+		`{"tool_call":{"name":1}}`: "demo.tool_call.name must be a string, not number",
+		`{"stamp":"yes"}`:          "demo.stamp must be true or false, not string",
+		`{"frame":1}`:              `demo has no option "frame"`,
+		`{"approval":{}}`:          "demo.approval needs a tool_name",
+		`7`:                        "demo must be an object",
+	} {
+		_, err := run(t, info(script))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "json:") {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+}
+
 func TestRequestsCarryTheirFields(t *testing.T) {
 	turn, err := run(t, info(`{"frames":1,"tool_call":{"name":"f","args":{"n":12345678901234567890}},"approval":{"tool_name":"g"}}`))
 	if err != nil {

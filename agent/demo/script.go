@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -77,10 +78,10 @@ func newScript(info agent.Info) (*script, error) {
 	dec := json.NewDecoder(bytes.NewReader(data.Demo))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s.options); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, explain(err)
 	}
 	if err := s.validate(info.FrameLimit); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, fmt.Errorf("demo.%w", err)
 	}
 	s.interval = time.Duration(s.IntervalMS * float64(time.Millisecond))
 	s.count = defaultCount
@@ -95,20 +96,61 @@ func newScript(info agent.Info) (*script, error) {
 	return s, nil
 }
 
+// wants says what each option is, for people whose value is something else.
+var wants = map[string]string{
+	"":                   "an object such as {\"frames\": 50, \"interval_ms\": 20}",
+	"frames":             fmt.Sprintf("a whole number from 0 to %d", maxFrames),
+	"interval_ms":        fmt.Sprintf("a number from 0 to %d", maxInterval.Milliseconds()),
+	"bytes":              "a whole number from 0",
+	"text":               "a string",
+	"tool_call":          "an object with name, args and at",
+	"tool_call.name":     "a string",
+	"tool_call.at":       "a whole number",
+	"approval":           "an object with tool_name and at",
+	"approval.tool_name": "a string",
+	"approval.at":        "a whole number",
+	"checkpoint_every":   "a whole number from 0",
+	"fail_at":            "a whole number from 0",
+	"panic_at":           "a whole number from 0",
+	"hang_at":            "a whole number from 0",
+	"ignore_stop":        "true or false",
+	"stamp":              "true or false",
+}
+
+// explain turns a decoder's error into a sentence that names the option.
+func explain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		name := "demo"
+		if wrong.Field != "" {
+			name += "." + wrong.Field
+		}
+		want, known := wants[wrong.Field]
+		if !known {
+			want = "something else"
+		}
+		return fmt.Errorf("%s must be %s, not %s", name, want, wrong.Value)
+	}
+	if _, field, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		return fmt.Errorf("demo has no option %s; docs/agents.md lists them", field)
+	}
+	return fmt.Errorf("demo is not JSON: %w", err)
+}
+
 func (s *script) validate(frameLimit int) error {
 	for name, n := range map[string]int{
 		"bytes": s.Bytes, "checkpoint_every": s.Checkpoint,
 		"fail_at": s.FailAt, "panic_at": s.PanicAt, "hang_at": s.HangAt,
 	} {
 		if n < 0 {
-			return fmt.Errorf("%s must not be negative", name)
+			return fmt.Errorf("%s must be a whole number from 0", name)
 		}
 	}
 	switch {
 	case s.Frames != nil && (*s.Frames < 0 || *s.Frames > maxFrames):
-		return fmt.Errorf("frames must be between 0 and %d", maxFrames)
+		return fmt.Errorf("frames must be a whole number from 0 to %d", maxFrames)
 	case !(s.IntervalMS >= 0 && s.IntervalMS <= float64(maxInterval.Milliseconds())):
-		return fmt.Errorf("interval_ms must be between 0 and %d", maxInterval.Milliseconds())
+		return fmt.Errorf("interval_ms must be a number from 0 to %d", maxInterval.Milliseconds())
 	case frameLimit > 0 && s.Bytes > frameLimit/2:
 		return fmt.Errorf("bytes must be at most %d here, half of limits.frame_bytes", frameLimit/2)
 	case s.ToolCall != nil && s.ToolCall.Name == "":
