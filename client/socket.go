@@ -67,6 +67,9 @@ type httpError struct {
 	retryAfter time.Duration
 }
 
+// StatusCode is the HTTP status, for callers that explain it (errors.As).
+func (e httpError) StatusCode() int { return e.status }
+
 // Error implements error.
 func (e httpError) Error() string {
 	return fmt.Sprintf("handshake: HTTP %d %s", e.status, http.StatusText(e.status))

@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -90,6 +93,7 @@ func TestChatCommands(t *testing.T) {
 	other.notes(t, `a turn is running: \d+ frames replayed`)
 	other.types("/stop")
 	c.notes(t, "turn stopped")
+	other.notes(t, "turn stopped")
 	other.types("/quit")
 	if code := other.exit(t); code != 2 {
 		t.Errorf("exit code %d after a stopped turn, want 2\n%s", code, other.stderr)
@@ -111,7 +115,7 @@ func TestChatOneMessageAndItsExitCode(t *testing.T) {
 		t.Errorf("exit code %d of a failed turn, want 2\n%s", code, bad.stderr)
 	}
 	for name, args := range map[string][]string{
-		"url": {"--url", "ftp://x", "hi"}, "data": {"--data", "{", "hi"}, "flag": {"--nonsense"}, "two words": {"a", "b"},
+		"url": {"--url", "ftp://x", "hi"}, "data": {"--data", "{", "hi"}, "flag": {"--nonsense"},
 	} {
 		c := chat(t, p.url(0, someone()), args...)
 		if code := c.exit(t); code != 1 || c.stderr.String() == "" {
@@ -120,12 +124,53 @@ func TestChatOneMessageAndItsExitCode(t *testing.T) {
 	}
 }
 
+func TestChatSaysWhyItCannotConnectAndGivesUp(t *testing.T) {
+	t.Parallel()
+	refusing := map[int]*httptest.Server{}
+	for _, status := range []int{401, 403, 404, 503} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		refusing[status] = s
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	rows := map[string]string{gone.URL: "connection refused"}
+	for status, s := range refusing {
+		rows[s.URL] = fmt.Sprintf("HTTP %d", status)
+	}
+	for url, want := range rows {
+		c := chat(t, url, "hi")
+		if code := c.exit(t); code != 1 || !strings.Contains(c.stderr.String(), "cannot connect to "+url) || !strings.Contains(c.stderr.String(), want) {
+			t.Errorf("%s: exit code %d\n%s", want, code, c.stderr)
+		}
+		if strings.Contains(c.stderr.String(), "goes on") {
+			t.Errorf("nothing was sent:\n%s", c.stderr)
+		}
+	}
+}
+
+func TestChatJoinsWordsAndCompletesAddresses(t *testing.T) {
+	p := at(t, oneNode)
+	for _, scheme := range []string{"", "http://", "ws://"} {
+		c := chat(t, scheme+p.nodes[0].addr, "--user", someone(), "hello", "wide", "world")
+		if code := c.exit(t); code != 0 || !strings.Contains(c.stdout.String(), `You said: "hello wide world"`) {
+			t.Errorf("%q: exit code %d, stdout %q\n%s", scheme, code, c.stdout, c.stderr)
+		}
+	}
+}
+
 func TestChatLinesAreMessagesOneAfterAnother(t *testing.T) {
 	p := at(t, oneNode)
 	wrong := chat(t, p.url(0, someone()))
+	wrong.types("say this")
+	wrong.sees(t, "You")
 	wrong.types("/sotp")
+	_ = wrong.in.Close()
 	if code := wrong.exit(t); code != 1 || !strings.Contains(wrong.stderr.String(), "/stop") {
 		t.Errorf("a mistyped command in a pipe: exit code %d, %q; want 1 and the nearest command", code, wrong.stderr)
+	}
+	if !strings.Contains(wrong.stdout.String(), "missed a word") {
+		t.Errorf("a mistyped command ended the running turn's text: %q", wrong.stdout)
 	}
 
 	c := chat(t, p.url(0, someone()))

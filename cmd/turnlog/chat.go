@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,9 @@ While chatting:
 When stdin is no terminal each line is one message, sent when the turn before it is
 over; chat leaves after the last one. Colour is used on terminals unless NO_COLOR is set.
 
+Without a terminal chat gives up when the first connection cannot be made in five
+tries. A wrong /command in a pipe is told and skipped, and chat exits with 1 at the end.
+
 Exit codes: 0 the last turn completed, 1 no connection or wrong use, 2 the last turn
 ended any other way.`
 
@@ -55,12 +59,11 @@ type chatFlags struct {
 func newChatCommand() *cobra.Command {
 	var flags chatFlags
 	cmd := &cobra.Command{
-		Use:   "chat [message]",
+		Use:   "chat [message...]",
 		Short: "Talk to an agent in the terminal",
 		Long:  chatHelp,
 		Example: "  turnlog chat\n  turnlog chat --thread groceries \"what is left to buy?\"\n" +
 			"  echo hello | turnlog chat --url wss://chat.example.com/ws --token \"$TOKEN\"",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -90,6 +93,14 @@ func (e exitError) Error() string { return e.text }
 // ExitCode is the exit code main uses instead of 1.
 func (e exitError) ExitCode() int { return e.code }
 
+// chatAddress completes an address: host:port alone means ws://host:port/ws.
+func chatAddress(given string) string {
+	if given != "" && !strings.Contains(given, "://") {
+		return "ws://" + given
+	}
+	return given
+}
+
 func runChat(ctx context.Context, cmd *cobra.Command, flags chatFlags, args []string) error {
 	extra := map[string]any{}
 	if flags.data != "" {
@@ -105,7 +116,8 @@ func runChat(ctx context.Context, cmd *cobra.Command, flags chatFlags, args []st
 	if flags.token != "" {
 		o.Token = func(context.Context) (string, error) { return flags.token, nil }
 	}
-	conn, err := client.New(flags.url, o)
+	address := chatAddress(flags.url)
+	conn, err := client.New(address, o)
 	if err != nil {
 		return fmt.Errorf("--url: %w", err)
 	}
@@ -113,11 +125,15 @@ func runChat(ctx context.Context, cmd *cobra.Command, flags chatFlags, args []st
 	if err := conn.Open(flags.thread, client.OpenOptions{OnDisconnect: flags.policy}); err != nil {
 		return err
 	}
+	c.typed = isTerminal(cmd.InOrStdin()) && len(args) == 0
 	ended := make(chan error, 1)
 	go func() { ended <- conn.Run(ctx) }()
 	err = c.talk(ctx, cmd.InOrStdin(), args, ended)
 	c.leave()
 	_ = conn.Close()
+	if errors.Is(err, client.ErrUnauthorized) && !c.connected {
+		return fmt.Errorf("cannot connect to %s: %s", flags.url, c.reason(err))
+	}
 	if errors.Is(err, client.ErrUnauthorized) {
 		return fmt.Errorf("%w (is --token right and still valid?)", err)
 	}

@@ -25,7 +25,7 @@ var errQuit = errors.New("quit")
 func (c *chat) talk(ctx context.Context, in io.Reader, args []string, ended <-chan error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	done := make(chan error, 1)
 	go func() {
 		if err := <-ended; err != nil {
@@ -34,8 +34,16 @@ func (c *chat) talk(ctx context.Context, in io.Reader, args []string, ended <-ch
 		}
 	}()
 	go func() {
+		select {
+		case err := <-c.hopeless:
+			failed <- err
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	go func() {
 		if len(args) > 0 {
-			done <- c.say(ctx, args[0])
+			done <- c.say(ctx, strings.Join(args, " "))
 			return
 		}
 		done <- c.converse(ctx, in)
@@ -101,10 +109,13 @@ func (c *chat) converse(ctx context.Context, in io.Reader) error {
 	for c.view.ask(); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		if err := c.line(ctx, line, typed); err != nil {
-			if !typed || errors.Is(err, errQuit) || ctx.Err() != nil {
+			if errors.Is(err, errQuit) || ctx.Err() != nil {
 				return err
 			}
-			c.view.note("%v", err)
+			if !errors.Is(err, errTold) {
+				c.view.note("%v", err)
+			}
+			c.faulty(!typed)
 		}
 		if typed && !c.client.Thread(c.flags.thread).Busy {
 			c.view.ask()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"turnlog/client"
@@ -20,15 +22,23 @@ type chat struct {
 	idle   chan struct{} // gets a token whenever a turn of the thread ended
 
 	mu        sync.Mutex
+	typed     bool             // somebody types: no end of trying
+	tries     int              // that failed, before the first connection
+	hopeless  chan error       // gets why there will be no connection
+	watched   bool             // a turn ran when the thread was resumed
+	sent      bool             // a message went to the server
+	wrong     bool             // a line of a pipe could not be carried out
 	connected bool             // once at least
 	node      string           // that answered last
 	lost      bool             // reconnecting
+	lostWhy   string           // what was told last
 	open      []client.Request // waiting for an answer, oldest first
 	outcome   string           // of the last turn
+	told      string           // the error frame that was shown last
 }
 
 func newChat(flags chatFlags, extra map[string]any, out, status io.Writer) *chat {
-	return &chat{flags: flags, extra: extra, view: newChatView(out, status), idle: make(chan struct{}, 1)}
+	return &chat{flags: flags, extra: extra, view: newChatView(out, status), idle: make(chan struct{}, 1), hopeless: make(chan error, 1)}
 }
 
 func (c *chat) handler() client.Handler {
@@ -55,18 +65,64 @@ func (c *chat) onState(s client.State) {
 		}
 		c.connected = true
 	case client.Waiting:
-		if !c.connected || !c.lost {
-			c.view.note("%s; next attempt in %s", lostText(c.connected), s.Delay.Round(10*time.Millisecond))
+		reason := c.reason(s.Err)
+		if c.tries++; !c.connected && !c.typed && c.tries >= maxFirstTries {
+			select {
+			case c.hopeless <- fmt.Errorf("cannot connect to %s: %s", c.flags.url, reason):
+			default:
+			}
+			return
 		}
-		c.lost = true
+		if !c.lost || reason != c.lostWhy {
+			text := "connection lost"
+			if !c.connected {
+				text = "no connection yet"
+			}
+			c.view.note("%s: %s; next attempt in %s", text, reason, s.Delay.Round(10*time.Millisecond))
+		}
+		c.lost, c.lostWhy = true, reason
 	}
 }
 
-func lostText(connected bool) string {
-	if connected {
-		return "connection lost"
+// maxFirstTries bounds the attempts at a first connection when nobody is there to end them.
+const maxFirstTries = 5
+
+// reason says in a few words why there is no connection.
+func (c *chat) reason(err error) string {
+	var status interface{ StatusCode() int }
+	switch {
+	case err == nil:
+		return "cut off"
+	case errors.As(err, &status):
+		switch status.StatusCode() {
+		case 404:
+			return "there is no WebSocket at this address (HTTP 404); is the path /ws?"
+		case 401:
+			return "not authorized (HTTP 401); is --token right and still valid, and --user a possible name?"
+		case 403:
+			return "forbidden (HTTP 403)"
+		case 503:
+			return "the server is starting or shutting down (HTTP 503)"
+		}
+		return fmt.Sprintf("the server answered HTTP %d instead of a WebSocket", status.StatusCode())
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused; is turnlog serve running there?"
 	}
-	return "no connection yet"
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "the host " + dns.Name + " is not known"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return err.Error()
+}
+
+// faulty remembers that a line of a pipe could not be carried out.
+func (c *chat) faulty(piped bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrong = c.wrong || piped
 }
 
 func (c *chat) onResumed(r client.Resumed) {
@@ -79,6 +135,7 @@ func (c *chat) onResumed(r client.Resumed) {
 		c.view.note("a turn is running: %s replayed", frames(r.Replayed))
 	}
 	c.lost = false
+	c.watched = r.Status == client.StatusRunning
 }
 
 func frames(n int64) string {
@@ -149,9 +206,17 @@ func (c *chat) onFinish(f client.Finish) {
 }
 
 func (c *chat) onError(_, message, code string) {
-	if code != "" {
+	switch {
+	case message == "" && code == "":
+		return
+	case message == "":
+		message = code
+	case code != "":
 		message += " (" + code + ")"
 	}
+	c.mu.Lock()
+	c.told = message
+	c.mu.Unlock()
 	c.view.note("error: %s", message)
 }
 
@@ -167,7 +232,7 @@ func (c *chat) turnOver() {
 // send submits a message; a refusal ends the wait for its turn.
 func (c *chat) send(ctx context.Context, text string) error {
 	c.mu.Lock()
-	c.outcome = ""
+	c.outcome, c.told = "", ""
 	c.mu.Unlock()
 	p, err := c.client.Send(c.flags.thread, client.Message{
 		Content: text, Agent: c.flags.agent, OnDisconnect: c.flags.policy, Extra: c.extra,
@@ -180,16 +245,31 @@ func (c *chat) send(ctx context.Context, text string) error {
 	if errors.As(err, &refused) {
 		c.mu.Lock()
 		c.outcome = "refused"
+		told := c.told != ""
 		c.mu.Unlock()
+		if told {
+			return errTold
+		}
 		return refused
+	}
+	if err == nil {
+		c.mu.Lock()
+		c.sent = true
+		c.mu.Unlock()
 	}
 	return err
 }
 
+// errTold stands for an error that the terminal shows already.
+var errTold = exitError{2, "the message was refused"}
+
 // leave says what happens to a turn that goes on.
 func (c *chat) leave() {
 	c.view.endLine()
-	if c.client.Thread(c.flags.thread).Busy {
+	c.mu.Lock()
+	met := c.sent || c.watched
+	c.mu.Unlock()
+	if met && c.client.Thread(c.flags.thread).Busy {
 		c.view.note("the turn goes on; turnlog chat --thread %s brings it back", c.flags.thread)
 	}
 }
@@ -198,6 +278,9 @@ func (c *chat) leave() {
 func (c *chat) result() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.wrong && (c.outcome == "" || c.outcome == "completed") {
+		return exitError{1, "not every line could be carried out"}
+	}
 	if c.outcome == "" || c.outcome == "completed" {
 		return nil
 	}

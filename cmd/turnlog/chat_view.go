@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // chatView writes the agent's text to out and status lines to status. Safe for
@@ -17,6 +18,7 @@ type chatView struct {
 	dim     bool // status lines are dimmed
 	prompt  bool // somebody types
 	shared  bool // out and status are the same terminal
+	clean   bool // out is a terminal: control characters of the agent stay out
 	midLine bool // out's last line is open
 }
 
@@ -25,7 +27,7 @@ func newChatView(out, status io.Writer) *chatView {
 	return &chatView{
 		out: out, status: status,
 		dim:    terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		shared: terminal && isTerminal(out),
+		shared: terminal && isTerminal(out), clean: isTerminal(out),
 	}
 }
 
@@ -33,10 +35,24 @@ func newChatView(out, status io.Writer) *chatView {
 func (v *chatView) text(s string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.clean {
+		s = harmless(s)
+	}
 	_, _ = io.WriteString(v.out, s)
 	if s != "" {
 		v.midLine = !strings.HasSuffix(s, "\n")
 	}
+}
+
+// harmless drops the control characters with which an agent could steer a
+// terminal: all but newline and tab.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // endLine closes an open line of text.
@@ -57,7 +73,7 @@ func (v *chatView) endLineLocked(w io.Writer) {
 func (v *chatView) note(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	line := "· " + fmt.Sprintf(format, args...)
+	line := "· " + harmless(fmt.Sprintf(format, args...))
 	if v.dim {
 		line = "\x1b[2m" + line + "\x1b[0m"
 	}
