@@ -42,7 +42,7 @@ lint: $(LINT) ## gofmt, go vet, golangci-lint (import directions included), tidy
 
 .PHONY: test
 test: deps ## run every test with the race detector, on miniredis and a real Redis
-	$(GO) test -race -timeout $(TIMEOUT) $(PKGS)
+	$(GO) test -race -p 1 -timeout $(TIMEOUT) $(PKGS) # one package at a time: the heavy ones start fleets
 
 .PHONY: race
 race: test ## the same as test

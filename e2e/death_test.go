@@ -23,7 +23,7 @@ func TestB80_AKilledOwnersTurnEndsAndItsThreadIsFree(t *testing.T) {
 		"in full flow, nobody there":        {object{"frames": 1_000_000, "interval_ms": 1}, 500, false},
 		"while a request is open, watched":  {object{"frames": 9, "approval": object{"tool_name": "rm", "at": 4}}, 5, true},
 		"with a checkpoint behind it":       {object{"frames": 50, "checkpoint_every": 2, "hang_at": 9}, 9, true},
-		"while big frames are on their way": {object{"frames": 100_000, "bytes": 100_000}, 40, true},
+		"while big frames are on their way": {object{"frames": 100_000, "bytes": 100_000, "interval_ms": 20}, 40, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long anything may take that should be quick.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // output collects what a process writes and wakes whoever waits for a line.
 type output struct {

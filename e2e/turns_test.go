@@ -69,7 +69,7 @@ func TestB41_SupersedeRejectEnqueue(t *testing.T) {
 		t.Run("enqueue", func(t *testing.T) {
 			user := someone()
 			a := dial(t, p.url(0, user))
-			first := a.say("t", object{"frames": 60, "interval_ms": 5})
+			first := a.say("t", object{"frames": 300, "interval_ms": 10})
 			var turns []string
 			for i := range 3 {
 				v := dial(t, p.url(i, user))

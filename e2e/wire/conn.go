@@ -17,7 +17,7 @@ import (
 )
 
 // Patience is how long Await waits.
-const Patience = 20 * time.Second
+const Patience = 60 * time.Second
 
 // Options configure a Conn.
 type Options struct {
