@@ -261,3 +261,38 @@ func TestFailuresAndUsageAreTold(t *testing.T) {
 		n.stop()
 	})
 }
+
+func TestAgentsOfMessagesThatNameNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newFakeLog()
+		speaking := func(word string) agentFunc {
+			return func(ctx context.Context, turn agent.Turn) error { return emit(ctx, turn, chunk(word)) }
+		}
+		var failing error
+		n := startAgents(t, log, map[string]agent.Agent{"a": speaking("A"), "b": speaking("B")}, session.Options{
+			DefaultAgent: "a", AdmitBudget: time.Second,
+			AgentOf: func(_ context.Context, s session.Submit) (string, error) {
+				return map[string]string{"kind-b": "b", "gone": "c"}[s.Thread.ID], failing
+			},
+		})
+		for _, row := range []struct{ thread, agent, want string }{
+			{"t1", "", "chunk A"}, {"kind-b", "", "chunk B"}, {"kind-b", "a", "chunk A"},
+		} {
+			n.submit("hi", onThread(row.thread), func(s *session.Submit) { s.Agent = row.agent })
+			settle()
+			got := log.brief(eventlog.Thread{User: "alice", ID: row.thread})
+			if !strings.Contains(strings.Join(got, "\n"), row.want) {
+				t.Errorf("%+v: %v", row, got)
+			}
+		}
+		_, err := n.trySubmit("hi", onThread("gone"))
+		wantCode(t, err, session.CodeUnknownAgent)
+		if !strings.Contains(err.Error(), `"c"`) || !strings.Contains(err.Error(), "there is a, b") {
+			t.Error(err)
+		}
+		failing = eventlog.ErrUnavailable
+		_, err = n.trySubmit("hi", onThread("kind-b"))
+		wantCode(t, err, session.CodeUnavailable)
+		n.stop()
+	})
+}
