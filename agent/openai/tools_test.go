@@ -110,7 +110,7 @@ func TestToolCallQuirks(t *testing.T) {
 		"no id at all":            {[]string{calling(0, "", "weather", `{"n":1}`), calling(1, "", "weather", `{"n":2}`)}, `{"n":1} {"n":2}`},
 		"no arguments":            {[]string{calling(0, "a", "weather", "")}, `{}`},
 		"object as arguments":     {[]string{event(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather","arguments":{"n":1}}}]}`)}, `{"n":1}`},
-		"name in pieces":          {[]string{calling(0, "a", "wea", ""), calling(0, "", "ther", `{}`)}, `{}`},
+		"name in pieces":          {[]string{calling(0, "a", "weat", ""), calling(0, "", "her", `{}`)}, `{}`},
 		"unknown tool":            {[]string{calling(0, "a", "rm", `{}`)}, ""},
 		"arguments that are none": {[]string{calling(0, "a", "weather", `{"n":`)}, ""},
 	} {

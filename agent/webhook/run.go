@@ -54,7 +54,7 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case cause != nil && cause != errOver:
+	case cause != nil && !errors.Is(cause, errOver):
 		return cause
 	}
 	return x.relay.Finish(ctx)

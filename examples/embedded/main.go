@@ -44,7 +44,7 @@ func main() {
 	listener, err := net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"))
 	check(err)
 	go func() { _ = http.Serve(listener, node.Handler()) }()
-	fmt.Printf("listening on ws://%s/ws\n", listener.Addr())
+	fmt.Fprintf(os.Stdout, "listening on ws://%s/ws\n", listener.Addr())
 	check(node.Run(ctx))
 }
 

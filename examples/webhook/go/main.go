@@ -77,7 +77,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("listening on http://%s/\n", listener.Addr())
+	fmt.Fprintf(os.Stdout, "listening on http://%s/\n", listener.Addr())
 	server := &http.Server{Handler: http.HandlerFunc(serve), ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.Serve(listener))
 }
