@@ -8,7 +8,8 @@ PKGS     ?= ./...
 TIMEOUT  ?= 25m
 FUZZTIME ?= 5s
 LINT     := bin/golangci-lint
-MSGPACKR := wsapi/testdata/msgpackr
+# Programs of the npm registry that tests talk to, as package.json files pin them.
+PEERS    := wsapi/testdata/msgpackr agent/openai/testdata/aimock
 
 .PHONY: help
 help: ## list the targets
@@ -19,10 +20,10 @@ build: ## build bin/turnlog
 	$(GO) build -o bin/turnlog ./cmd/turnlog
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server and node (Debian), msgpackr (npm)
+deps: ## install what the tests need: redis-server, node and python3 (Debian), msgpackr and aimock (npm)
 	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3
-	@if [ -f $(MSGPACKR)/package.json ] && [ ! -d $(MSGPACKR)/node_modules ]; then \
-		cd $(MSGPACKR) && npm ci --no-audit --no-fund; fi
+	@for peer in $(PEERS); do \
+		if [ ! -d $$peer/node_modules ]; then (cd $$peer && npm ci --no-audit --no-fund); fi; done
 
 .PHONY: fmt
 fmt: ## format the code

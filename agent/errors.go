@@ -9,3 +9,18 @@ var (
 	ErrExpired       = errors.New("the request's deadline passed without an answer")
 	ErrUnknownKind   = errors.New("unknown kind of request")
 )
+
+// Error is a failure with more to tell than a sentence. Returned from Run (also
+// wrapped) it fills the turn's error frame: message, error_type and status_code.
+type Error struct {
+	Message    string // for people: viewers see it
+	Type       string // error_type; "" = agent_error
+	StatusCode int    // HTTP status of a provider; 0 = none
+	Err        error  // what was behind it, for logs and errors.Is; viewers do not see it
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns what was behind it.
+func (e *Error) Unwrap() error { return e.Err }

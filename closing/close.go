@@ -12,6 +12,7 @@ type End struct {
 	Outcome   eventlog.Outcome
 	Error     string          // reason for people; "" = a standard sentence
 	ErrorType string          // error_type; "" = the outcome, or agent_error when failed
+	Status    int             // status_code of the error; 0 = none
 	Usage     json.RawMessage // token usage, passed on in turn_finished; nil without it
 }
 
@@ -42,7 +43,7 @@ func (t *Transcript) Close(end End) []eventlog.Entry {
 		if errMsg == "" {
 			errMsg = standard
 		}
-		out = append(out, entry("error", frame.Error(errMsg, errorType(end))))
+		out = append(out, entry("error", frame.ErrorStatus(errMsg, errorType(end), end.Status)))
 	}
 	if end.Outcome != eventlog.OutcomeSuperseded {
 		out = append(out, entry("chunk", frame.Done()))

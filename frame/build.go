@@ -56,13 +56,26 @@ func Message(text string, truncated, partial bool) []byte {
 	return append(dst, '}')
 }
 
+// AppendThinking appends a chunk with a piece of the model's reasoning to dst.
+func AppendThinking(dst []byte, text string) []byte {
+	dst = AppendChunk(dst, text)
+	return append(dst[:len(dst)-1], `,"thinking":true}`...)
+}
+
 // Error returns an error frame; typ is its error_type and may be empty.
-func Error(msg, typ string) []byte {
+func Error(msg, typ string) []byte { return ErrorStatus(msg, typ, 0) }
+
+// ErrorStatus is Error with the HTTP status of whoever failed; 0 = none.
+func ErrorStatus(msg, typ string, status int) []byte {
 	dst := append([]byte(nil), `{"type":"error","message":`...)
 	dst = AppendString(dst, msg)
 	if typ != "" {
 		dst = append(dst, `,"error_type":`...)
 		dst = AppendString(dst, typ)
+	}
+	if status != 0 {
+		dst = append(dst, `,"status_code":`...)
+		dst = strconv.AppendInt(dst, int64(status), 10)
 	}
 	return append(dst, '}')
 }

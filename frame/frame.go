@@ -77,6 +77,17 @@ func Raw(b []byte, key string) ([]byte, bool) {
 	return found, ok && found != nil
 }
 
+// Keys counts the top-level keys of b, which it does not validate further; 0 when
+// b is not a JSON object.
+func Keys(b []byte) int {
+	s := scanner{b: b}
+	count := 0
+	if !s.object(func(int, int, int, int, int) { count++ }) {
+		return 0
+	}
+	return count
+}
+
 func inspect(b []byte) (typ string, stamped bool, err error) {
 	if !utf8.Valid(b) {
 		return "", false, ErrInvalid

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"turnlog/agent"
 	"turnlog/closing"
 	"turnlog/eventlog"
 	"turnlog/frame"
@@ -58,12 +59,12 @@ func (t *turn) finish(ctx context.Context, outcome eventlog.Outcome) eventlog.Ou
 		// lost, and can still end the turn.
 		_ = t.w.Flush(ctx)
 	}
-	fin, err := t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome, Error: t.reason(outcome)}))
+	fin, err := t.w.Finish(ctx, outcome, t.closingFrames(t.ending(outcome)))
 	var fenced *eventlog.FencedError
 	if errors.As(err, &fenced) && fenced.Outcome != "" && fenced.Outcome != outcome && fenced.Outcome != eventlog.OutcomeOwnerLost {
 		// Fenced in the very moment of its end: whoever did that counts on us.
 		outcome = fenced.Outcome
-		fin, err = t.w.Finish(ctx, outcome, t.closingFrames(closing.End{Outcome: outcome}))
+		fin, err = t.w.Finish(ctx, outcome, t.closingFrames(t.ending(outcome)))
 	}
 	if err == nil {
 		t.ready = fin.Ready
@@ -89,6 +90,19 @@ func (t *turn) yield(ctx context.Context, outcome eventlog.Outcome) eventlog.Out
 		outcome = fenced.Outcome
 	}
 	return t.finish(ctx, outcome)
+}
+
+// ending is what the closing frames say.
+func (t *turn) ending(outcome eventlog.Outcome) closing.End {
+	end := closing.End{Outcome: outcome, Error: t.reason(outcome)}
+	if usage := t.usage.Load(); usage != nil {
+		end.Usage = *usage
+	}
+	var failure *agent.Error
+	if outcome == eventlog.OutcomeFailed && errors.As(t.failure, &failure) {
+		end.ErrorType, end.Status = failure.Type, failure.StatusCode
+	}
+	return end
 }
 
 // reason is what viewers are told about a failure.

@@ -31,6 +31,11 @@ type Options struct {
 	// It must be pure and fast. nil = no kinds.
 	Kind func(Submit) (kind string, policy eventlog.Policy)
 
+	// AgentOf names the agent of a submission that names none, for example by its
+	// thread's kind; "" = DefaultAgent. Its answer holds for all attempts. nil = always
+	// DefaultAgent.
+	AgentOf func(ctx context.Context, s Submit) (string, error)
+
 	// OnRejoin is called when the node was declared dead and goes on under a
 	// new id, before anything is done under that id: viewers attach anew here.
 	OnRejoin func(ctx context.Context, node string)

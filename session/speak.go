@@ -6,13 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"turnlog/agent"
 	"turnlog/eventlog"
 	"turnlog/frame"
 )
 
-var _ agent.Turn = (*turn)(nil)
+var (
+	_ agent.Turn          = (*turn)(nil)
+	_ agent.UsageReporter = (*turn)(nil)
+)
 
 // requestTypes are opened by Ask only.
 var requestTypes = map[string]bool{
@@ -124,6 +128,17 @@ func (t *turn) Checkpoint(ctx context.Context, state []byte) error {
 	}
 	t.w.Checkpoint(bytes.Clone(state))
 	return nil
+}
+
+// ReportUsage implements agent.UsageReporter. What is no JSON object, or too
+// large, is left out.
+func (t *turn) ReportUsage(usage json.RawMessage) {
+	usage = bytes.TrimSpace(usage)
+	if len(usage) == 0 || len(usage) > agent.MaxUsage || usage[0] != '{' || !json.Valid(usage) || !utf8.Valid(usage) {
+		return
+	}
+	usage = frame.Repair(bytes.Clone(usage))
+	t.usage.Store(&usage)
 }
 
 // floor is the right to queue the next frame. Unlike a mutex it can be waited

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"turnlog/closing"
@@ -17,7 +19,7 @@ const maxSupersedes = 16
 // ids, for up to Options.AdmitBudget. Errors are *Refusal (nothing was stored,
 // as far as the log could tell) or the end of ctx.
 func (s *Service) Submit(ctx context.Context, sub Submit) (eventlog.Admission, error) {
-	submission, err := s.submission(sub)
+	submission, err := s.submission(ctx, sub)
 	if err != nil {
 		return eventlog.Admission{}, err
 	}
@@ -25,10 +27,20 @@ func (s *Service) Submit(ctx context.Context, sub Submit) (eventlog.Admission, e
 }
 
 // submission validates a Submit and mints its turn id.
-func (s *Service) submission(sub Submit) (eventlog.Submission, error) {
-	ag := s.agentFor(sub.Agent)
+func (s *Service) submission(ctx context.Context, sub Submit) (eventlog.Submission, error) {
+	name := sub.Agent
+	if name == "" && s.opts.AgentOf != nil {
+		err := retry(ctx, s.opts.AdmitBudget, func(ctx context.Context) (err error) {
+			name, err = s.opts.AgentOf(ctx, sub)
+			return err
+		})
+		if err != nil {
+			return eventlog.Submission{}, refuse(ctx, err)
+		}
+	}
+	ag := s.agentFor(name)
 	if ag == nil {
-		return eventlog.Submission{}, &Refusal{Code: CodeUnknownAgent, Message: "unknown agent " + sub.Agent}
+		return eventlog.Submission{}, s.refuseAgent(name)
 	}
 	row, err := messageRow(sub.Message, sub.Data, sub.ID)
 	if err != nil {
@@ -36,11 +48,19 @@ func (s *Service) submission(sub Submit) (eventlog.Submission, error) {
 	}
 	return eventlog.Submission{
 		TurnID: newTurnID(time.Now()), ID: sub.ID, Digest: digest(row, sub.Data, sub.Agent),
-		Message: row, Data: sub.Data, Tools: sub.Tools, Agent: sub.Agent, Policy: sub.Policy,
+		Message: row, Data: sub.Data, Tools: sub.Tools, Agent: name, Policy: sub.Policy,
 		Conn: sub.Conn, Headless: sub.Headless,
 		MaxDuration: s.opts.MaxDuration, StallAfter: s.opts.StallAfter, Attempts: s.attempts(ag),
 	}, nil
 }
+
+// refuseAgent tells which agents there are.
+func (s *Service) refuseAgent(name string) *Refusal {
+	return &Refusal{Code: CodeUnknownAgent, Message: fmt.Sprintf("there is no agent %q here; there is %s", clipName(name), strings.Join(sortedKeys(s.agents), ", "))}
+}
+
+// clipName keeps what a client has sent from filling a refusal.
+func clipName(name string) string { return name[:min(len(name), 64)] }
 
 func (s *Service) admit(ctx context.Context, sub Submit, submission eventlog.Submission) (eventlog.Admission, error) {
 	begin := eventlog.Begin{

@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"turnlog/agent"
@@ -44,6 +46,8 @@ type turn struct {
 	asks  asks
 	mail  mailbox
 	after int64 // last input taken; conductor only
+
+	usage atomic.Pointer[json.RawMessage] // as the agent last reported it
 
 	failure error // why the turn failed; conductor only
 	ready   bool  // the thread has submissions waiting, which this end made claimable; conductor only

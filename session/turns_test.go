@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -225,6 +226,73 @@ func TestB49_EarlyEndLeavesAPartialAnswer(t *testing.T) {
 		settle()
 		wantLog(t, log, thread, "turn_started", "chunk so ", "chunk far", "tool_call", "message so far stopped assistant", "message stopped tool",
 			"generation_stopped", "request_closed turn_ended", "chunk done", "turn_finished stopped")
+		n.stop()
+	})
+}
+
+func TestFailuresAndUsageAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newFakeLog()
+		n := startNode(t, log, agentFunc(func(ctx context.Context, turn agent.Turn) error {
+			agent.ReportUsage(turn, []byte(`{"total_tokens":1}`))
+			for _, refused := range []string{`[1]`, `{`, `{"a":"` + strings.Repeat("x", agent.MaxUsage) + `"}`, ``} {
+				agent.ReportUsage(turn, []byte(refused))
+			}
+			agent.ReportUsage(turn, []byte(` {"total_tokens":2,"odd":"\ud83d"} `))
+			return fmt.Errorf("ask the model: %w", &agent.Error{Message: "slow down", Type: "rate_limit_error", StatusCode: 429, Err: errors.New("secret")})
+		}), session.Options{})
+		n.submit("hi")
+		settle()
+		var last []string
+		for _, c := range n.feed.commits {
+			for _, e := range c.Entries {
+				last = append(last, string(e.Frame))
+			}
+		}
+		got := strings.Join(last, "\n")
+		for _, want := range []string{
+			`{"type":"error","message":"ask the model: slow down","error_type":"rate_limit_error","status_code":429}`,
+			`{"type":"turn_finished","outcome":"failed","error":"ask the model: slow down","usage":{"total_tokens":2,"odd":"\ufffd"}}`,
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("want %s in\n%s", want, got)
+			}
+		}
+		n.stop()
+	})
+}
+
+func TestAgentsOfMessagesThatNameNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newFakeLog()
+		speaking := func(word string) agentFunc {
+			return func(ctx context.Context, turn agent.Turn) error { return emit(ctx, turn, chunk(word)) }
+		}
+		var failing error
+		n := startAgents(t, log, map[string]agent.Agent{"a": speaking("A"), "b": speaking("B")}, session.Options{
+			DefaultAgent: "a", AdmitBudget: time.Second,
+			AgentOf: func(_ context.Context, s session.Submit) (string, error) {
+				return map[string]string{"kind-b": "b", "gone": "c"}[s.Thread.ID], failing
+			},
+		})
+		for _, row := range []struct{ thread, agent, want string }{
+			{"t1", "", "chunk A"}, {"kind-b", "", "chunk B"}, {"kind-b", "a", "chunk A"},
+		} {
+			n.submit("hi", onThread(row.thread), func(s *session.Submit) { s.Agent = row.agent })
+			settle()
+			got := log.brief(eventlog.Thread{User: "alice", ID: row.thread})
+			if !strings.Contains(strings.Join(got, "\n"), row.want) {
+				t.Errorf("%+v: %v", row, got)
+			}
+		}
+		_, err := n.trySubmit("hi", onThread("gone"))
+		wantCode(t, err, session.CodeUnknownAgent)
+		if !strings.Contains(err.Error(), `"c"`) || !strings.Contains(err.Error(), "there is a, b") {
+			t.Error(err)
+		}
+		failing = eventlog.ErrUnavailable
+		_, err = n.trySubmit("hi", onThread("kind-b"))
+		wantCode(t, err, session.CodeUnavailable)
 		n.stop()
 	})
 }

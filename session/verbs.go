@@ -76,7 +76,7 @@ func (s *Service) Steer(ctx context.Context, st Steer) (SteerResult, error) {
 	if sub.ID == "" {
 		sub.ID = newInputID() // retries of one call must not double it
 	}
-	submission, err := s.submission(sub)
+	submission, err := s.submission(ctx, sub)
 	if err != nil {
 		return SteerResult{}, err
 	}

@@ -36,9 +36,13 @@ type Turn struct {
 	count   int
 	asks    []agent.Ask
 	state   []byte
+	usage   json.RawMessage
 }
 
-var _ agent.Turn = (*Turn)(nil)
+var (
+	_ agent.Turn          = (*Turn)(nil)
+	_ agent.UsageReporter = (*Turn)(nil)
+)
 
 // New returns a turn; missing parts of info get useful values.
 func New(info agent.Info) *Turn {
@@ -134,6 +138,20 @@ func (t *Turn) Checkpoint(_ context.Context, state []byte) error {
 	t.state = append([]byte(nil), state...)
 	t.notifyLocked()
 	return nil
+}
+
+// ReportUsage implements agent.UsageReporter.
+func (t *Turn) ReportUsage(usage json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.usage = append(json.RawMessage(nil), usage...)
+}
+
+// Usage returns what was last reported.
+func (t *Turn) Usage() json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.usage
 }
 
 // StateLocked is State for use inside Emitting: what would travel with the frame.

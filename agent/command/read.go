@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"turnlog/agent"
+	"turnlog/agent/relay"
 )
 
 const (
@@ -75,10 +78,10 @@ func (r *pipeReader) read(buf []byte, idle time.Duration) (int, error) {
 // wake lets a read that began before the program's end look again.
 func (r *pipeReader) wake() { _ = r.file.SetReadDeadline(time.Now()) }
 
-// readOutput passes everything the program prints to o, until the output ends.
+// readOutput passes everything the program prints to out, until the output ends.
 // After an error it goes on reading, so that the program is not blocked while
 // it winds down.
-func (o *output) readOutput(ctx context.Context, r *pipeReader, fail func(error)) {
+func readOutput(ctx context.Context, turn agent.Turn, out *relay.Relay, r *pipeReader, fail func(error)) {
 	failed := false
 	check := func(err error) {
 		if err != nil && !failed {
@@ -87,10 +90,10 @@ func (o *output) readOutput(ctx context.Context, r *pipeReader, fail func(error)
 		}
 	}
 	s := &splitter{
-		maxObject: o.turn.Info().FrameLimit + 64<<10,
-		maxText:   o.limit,
-		object:    func(line []byte) (bool, error) { return o.object(ctx, line) },
-		text:      func(piece []byte) error { return o.say(ctx, piece) },
+		maxObject: turn.Info().FrameLimit + 64<<10,
+		maxText:   out.MaxText(),
+		object:    func(line []byte) (bool, error) { return out.Object(ctx, line) },
+		text:      func(piece []byte) error { return out.Say(ctx, piece) },
 	}
 	buf := make([]byte, 32<<10)
 	for {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"turnlog/agent"
+	"turnlog/agent/relay"
 )
 
 // errOver ends what serves the program once the program itself has ended.
@@ -33,12 +34,17 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	if a.options.Stdin == StdinJSON {
 		answers = make(chan []byte)
 	}
-	out := newOutput(turn, answers)
+	out := relay.New(turn, "the program printed", func(ctx context.Context, line []byte) {
+		select {
+		case answers <- line:
+		case <-ctx.Done():
+		}
+	})
 	info := turn.Info()
 	log := newStderrLog(a.options.Logger.With("thread_id", info.ThreadID, "turn_id", info.TurnID))
 	stdout, stderr := &pipeReader{p: p, file: p.stdout}, &pipeReader{p: p, file: p.stderr}
 	var readers, feeder sync.WaitGroup
-	readers.Go(func() { out.readOutput(feeding, stdout, fail) })
+	readers.Go(func() { readOutput(feeding, turn, out, stdout, fail) })
 	readers.Go(func() { copyOutput(log, stderr) })
 	feeder.Go(func() { a.feed(feeding, turn, p.stdin, start, answers) })
 
@@ -53,7 +59,7 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	readers.Wait()
 	killGroup(p.cmd)
 	stopFeeding(errOver)
-	out.asks.Wait()
+	out.Wait()
 	feeder.Wait()
 
 	switch tail := log.end(); {
@@ -62,7 +68,7 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	case exit != nil:
 		return describe(exit, tail)
 	}
-	return out.finish(ctx)
+	return out.Finish(ctx)
 }
 
 func copyOutput(to io.Writer, r *pipeReader) {

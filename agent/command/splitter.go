@@ -7,9 +7,6 @@ import (
 	"turnlog/agent"
 )
 
-// maxText is the longest piece of text in one chunk, in bytes.
-const maxText = 16 << 10
-
 // splitter cuts a program's output into object lines and text. It holds back
 // the beginning of a character or of an object until the rest is there.
 type splitter struct {

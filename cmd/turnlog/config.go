@@ -25,7 +25,8 @@ type Config struct {
 	Agent      AgentConfig
 	Log        LogConfig
 
-	Kinds []KindRule // from the file only
+	Kinds  []KindRule  // from the file only
+	Agents []AgentSpec // from the file only
 }
 
 // RedisConfig says where the log lives and how long to wait for it.
@@ -105,10 +106,12 @@ const (
 	ownerLostRestart = "restart"
 )
 
-// The values of agent.
+// The types of agents.
 const (
 	agentDemo    = "demo"
 	agentCommand = "command"
+	agentOpenAI  = "openai"
+	agentWebhook = "webhook"
 )
 
 // stdinText is the value of agent.stdin for programs that know nothing of frames.

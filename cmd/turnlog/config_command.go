@@ -58,6 +58,10 @@ func writeConfig(w io.Writer, config *loaded, asJSON bool) error {
 		printed[kindsKey] = printedSetting{Value: kindsText(config.Kinds), Source: config.source[kindsKey]}
 		rows = append(rows, kindsKey)
 	}
+	if len(config.Agents) > 0 {
+		printed[agentsKey] = printedSetting{Value: agentsText(config.Agents), Source: config.source[agentsKey]}
+		rows = append(rows, agentsKey)
+	}
 	if asJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)

@@ -117,7 +117,17 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 	if result.source["drain.close_spread"] == "default" {
 		result.Drain.CloseSpread = max(0, min(result.Drain.CloseSpread, result.Drain.Timeout))
 	}
-	result.warnings = append(unknownVariables(env), result.idleSettings()...)
+	if file.InConfig(agentsKey) {
+		specs, err := parseAgents(file.Get(agentsKey))
+		if err != nil {
+			return nil, fmt.Errorf("%w (file %s)", err, path)
+		}
+		result.Agents, result.source[agentsKey] = specs, "file "+path
+		if len(specs) > 0 && result.source["agent"] == "default" {
+			result.Agent.Name, result.source["agent"] = specs[0].Name, "first of "+agentsKey
+		}
+	}
+	result.warnings = append(unknownVariables(env, result.Agents), result.idleSettings()...)
 	return result, nil
 }
 
@@ -175,8 +185,8 @@ func readFile(file *viper.Viper, path string) error {
 	keys := file.AllKeys()
 	slices.Sort(keys)
 	for _, key := range keys {
-		if key != kindsKey && !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
-			return fmt.Errorf("%s: unknown setting %q%s", path, key, suggestion(key, append(settingKeys(), kindsKey)))
+		if key != kindsKey && key != agentsKey && !slices.ContainsFunc(settings, func(s setting) bool { return s.key == key }) {
+			return fmt.Errorf("%s: unknown setting %q%s", path, key, suggestion(key, append(settingKeys(), kindsKey, agentsKey)))
 		}
 	}
 	return nil
@@ -248,8 +258,11 @@ var otherVariables = []string{
 }
 
 // unknownVariables makes a warning for each variable that names no setting.
-func unknownVariables(env map[string]string) []string {
+func unknownVariables(env map[string]string, agents []AgentSpec) []string {
 	known := slices.Clone(otherVariables)
+	for _, a := range agents {
+		known = append(known, a.APIKeyEnv, a.SecretEnv, a.BearerEnv)
+	}
 	for _, s := range settings {
 		known = append(known, s.env())
 	}

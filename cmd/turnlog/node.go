@@ -13,8 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"turnlog/agent"
-	"turnlog/agent/command"
-	"turnlog/agent/demo"
 	"turnlog/eventlog"
 	"turnlog/httpapi"
 	"turnlog/reaper"
@@ -136,6 +134,7 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 		Heartbeat:    config.Node.Heartbeat,
 		AdmitBudget:  commandBudget(config.Redis.CommandTimeout),
 		Kind:         kindOf(config.Kinds),
+		AgentOf:      agentOf(log, config),
 		OnRejoin: func(ctx context.Context, id string) {
 			n.bus.ListenAs(id)
 			n.hub.Reattach(ctx, id)
@@ -180,24 +179,6 @@ func newNode(config Config, log *eventlog.Log, rdb *redis.Client, agents map[str
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	return n, nil
-}
-
-// buildAgents makes the configured agent.
-func buildAgents(config Config, logger *slog.Logger) (map[string]agent.Agent, error) {
-	if config.Agent.Name != agentCommand {
-		return map[string]agent.Agent{agentDemo: demo.Agent{}}, nil
-	}
-	program, err := command.New(command.Options{
-		Command:     config.Agent.Command,
-		Stdin:       command.Stdin(config.Agent.Stdin),
-		StopTimeout: config.Turn.StopTimeout,
-		Restartable: config.Turn.OnOwnerLost == ownerLostRestart,
-		Logger:      logger,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
-	}
-	return map[string]agent.Agent{agentCommand: program}, nil
 }
 
 // commandBudget is how long a client's command is tried while Redis does not

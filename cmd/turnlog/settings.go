@@ -89,8 +89,8 @@ var settings = []setting{
 	{key: "limits.running_turns_per_user", preset: "32", unit: "turns, 0 = no limit", help: "turns of one user that may run at once",
 		at: func(c *Config) any { return &c.Limits.RunningTurnsPerUser }},
 
-	{key: "agent", preset: agentDemo, unit: "demo or command", choices: []string{agentDemo, agentCommand},
-		help: "what answers; command runs the program behind -- once per turn", at: func(c *Config) any { return &c.Agent.Name }},
+	{key: "agent", preset: agentDemo, unit: "demo, command or a name of the list agents",
+		help: "what answers messages that name no agent; command runs the program behind -- once per turn; left out, the first of the list agents", at: func(c *Config) any { return &c.Agent.Name }},
 	{key: "agent.stdin", preset: "json", unit: "json or text", choices: []string{"json", stdinText},
 		help: "what the program of agent command reads: JSON lines, or only the message's text", at: func(c *Config) any { return &c.Agent.Stdin }},
 

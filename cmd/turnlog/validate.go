@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -109,10 +110,20 @@ func (c *Config) relationRules() []rule {
 }
 
 func (c *Config) agentRules() []rule {
+	names := c.agentNames()
 	return []rule{
-		{c.Agent.Name == agentCommand && len(c.Agent.Command) == 0,
+		{!slices.Contains(names, c.Agent.Name), fmt.Sprintf("agent: there is no agent %q%s; use demo, command, or a name of the list agents in the file",
+			c.Agent.Name, suggestion(c.Agent.Name, append(names, agentDemo, agentCommand)))},
+		{c.Agent.Name == agentCommand && len(c.Agent.Command) == 0 && !c.listed(agentCommand),
 			"agent: command needs a program; name it behind two dashes, like: turnlog serve --agent command -- my-agent --flag"},
+		{c.listed(agentCommand) && len(c.Agent.Command) > 0,
+			"agents: one is named command, and a program was given behind two dashes; rename the one or leave out the other"},
 		{c.Agent.Name != agentCommand && len(c.Agent.Command) > 0,
 			fmt.Sprintf("agent: %s runs no program, but %q was given; add --agent command or remove it", c.Agent.Name, c.Agent.Command)},
 	}
+}
+
+// listed tells whether the list agents has one of that name.
+func (c *Config) listed(name string) bool {
+	return slices.ContainsFunc(c.Agents, func(s AgentSpec) bool { return s.Name == name })
 }

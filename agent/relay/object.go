@@ -1,4 +1,4 @@
-package command
+package relay
 
 import (
 	"bytes"
@@ -66,16 +66,16 @@ func walk(line []byte, fits func(key string) bool) bool {
 }
 
 // whyInvalid says what is wrong with an object that has a type and is no frame.
-func whyInvalid(line []byte) error {
+func (o *Relay) whyInvalid(line []byte) error {
 	value, ok := frame.Raw(line, "type")
 	typ, isText := frame.String(line, "type")
 	switch {
 	case !ok:
-		return fmt.Errorf("the program printed an object that nests deeper than %d levels", frame.MaxDepth)
+		return fmt.Errorf("%s an object that nests deeper than %d levels", o.who, frame.MaxDepth)
 	case !isText || typ == "":
-		return fmt.Errorf("the program printed an object whose \"type\" is %s; a frame's type is a non-empty string, and an object without \"type\" is text", short(value))
+		return fmt.Errorf("%s an object whose \"type\" is %s; a frame's type is a non-empty string, and an object without \"type\" is text", o.who, short(value))
 	case len(typ) > frame.MaxType:
-		return fmt.Errorf("the program printed a frame whose \"type\" has %d bytes; %d are allowed", len(typ), frame.MaxType)
+		return fmt.Errorf("%s a frame whose \"type\" has %d bytes; %d are allowed", o.who, len(typ), frame.MaxType)
 	}
 	return agent.ErrInvalidFrame
 }

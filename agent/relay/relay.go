@@ -1,4 +1,4 @@
-package command
+package relay
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// maxText is the longest piece of text in one chunk, in bytes.
+	maxText = 16 << 10
 	// maxAsks is how many requests of a turn may be open at once.
 	maxAsks = 64
 	// askOrder bounds how long output waits for a request to get its place.
@@ -28,45 +30,68 @@ var requests = map[string]string{
 	"secret_request":        agent.KindSecret,
 }
 
-// output turns what the program prints into frames. Its methods are called by
-// one goroutine.
-type output struct {
-	turn    agent.Turn
-	answers chan<- []byte // lines for the program's input, nil when it reads none
+// Relay turns what a program says in one turn into frames, and tells it the
+// answers to its requests. Its methods may be called from several goroutines.
+type Relay struct {
+	turn   agent.Turn
+	who    string
+	answer func(ctx context.Context, line []byte)
+	asks   *tracker
+	open   chan struct{} // one token per open request
+	limit  int           // of pieces of text
+
+	mu      sync.Mutex // held while a frame is emitted, so that the text has the frames' order
 	text    frame.Text
-	asks    sync.WaitGroup
-	open    chan struct{} // one token per open request
-	hasText bool          // the program emitted its own assistant message
-	limit   int           // of pieces of text
+	hasText bool // there was an assistant message of its own
+	state   json.RawMessage
 }
 
-func newOutput(turn agent.Turn, answers chan<- []byte) *output {
+// New returns the relay of a turn. who begins the sentences of errors, for
+// example "the program printed". answer is called, by a goroutine for each
+// request, with the line that answers it.
+func New(turn agent.Turn, who string, answer func(ctx context.Context, line []byte)) *Relay {
 	limit := turn.Info().FrameLimit
-	return &output{
-		turn: turn, answers: answers,
+	return &Relay{
+		turn: turn, who: who, answer: answer,
 		text:  frame.Text{Limit: limit / 2},
+		asks:  newTracker(),
 		open:  make(chan struct{}, maxAsks),
 		limit: min(maxText, max(limit/8, 16)), // a byte takes at most six in JSON
 	}
 }
 
-// say passes a piece of plain text on.
-func (o *output) say(ctx context.Context, piece []byte) error {
+// MaxText is the longest piece of text that Say takes, in bytes.
+func (o *Relay) MaxText() int { return o.limit }
+
+// Wait waits until every request is answered, or given up because ctx has ended.
+func (o *Relay) Wait() { o.asks.wait() }
+
+// State is the newest checkpoint, nil without one.
+func (o *Relay) State() json.RawMessage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.state
+}
+
+// Say passes a piece of plain text on, of at most MaxText bytes.
+func (o *Relay) Say(ctx context.Context, piece []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	text := string(bytes.ToValidUTF8(piece, []byte("\ufffd")))
 	o.text.Add(text)
 	return o.turn.Emit(ctx, frame.Chunk(text))
 }
 
-// object passes an object line on; false when it is no frame but text that
+// Object passes an object line on; false when it is no frame but something that
 // looks like one.
-func (o *output) object(ctx context.Context, line []byte) (bool, error) {
+func (o *Relay) Object(ctx context.Context, line []byte) (bool, error) {
 	if !hasType(line) {
 		return false, nil
 	}
 	line = frame.Repair(bytes.Clone(line))
 	typ, err := frame.Type(line)
 	if err != nil {
-		return true, whyInvalid(line)
+		return true, o.whyInvalid(line)
 	}
 	switch kind, isRequest := requests[typ]; {
 	case isRequest:
@@ -74,20 +99,30 @@ func (o *output) object(ctx context.Context, line []byte) (bool, error) {
 	case typ == "checkpoint":
 		state, ok := frame.Raw(line, "state")
 		if !ok {
-			return true, errors.New("the program printed a checkpoint without \"state\"")
+			return true, errors.New(o.who + " a checkpoint without \"state\"")
 		}
-		return true, o.turn.Checkpoint(ctx, bytes.Clone(state))
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.state = bytes.Clone(state)
+		return true, o.turn.Checkpoint(ctx, o.state)
+	case typ == "usage":
+		if usage, ok := frame.Raw(line, "usage"); ok {
+			agent.ReportUsage(o.turn, bytes.Clone(usage))
+		}
+		return true, nil
 	case typ == "start" || typ == "input" || typ == "answer" || typ == "stop":
-		return true, fmt.Errorf("the program printed a line of type %q, which is one that it reads: for programs that repeat their input use stdin %q", typ, StdinText)
+		return true, fmt.Errorf("%s a line of type %q, which is one that it reads: does it repeat its input? Filters want stdin \"text\"", o.who, typ)
 	case frame.Reserved(typ):
-		return true, fmt.Errorf("the program printed a frame of type %q, which only the runtime may emit", typ)
+		return true, fmt.Errorf("%s a frame of type %q, which only the runtime may emit", o.who, typ)
 	}
-	o.note(typ, line)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.noteLocked(typ, line)
 	return true, o.turn.Emit(ctx, line)
 }
 
-// note remembers what the final message has to hold, if there has to be one.
-func (o *output) note(typ string, line []byte) {
+// noteLocked remembers what the final message has to hold, if there has to be one.
+func (o *Relay) noteLocked(typ string, line []byte) {
 	switch typ {
 	case "message":
 		if role, ok := frame.String(line, "role"); !ok || role == "assistant" {
@@ -103,8 +138,10 @@ func (o *output) note(typ string, line []byte) {
 	}
 }
 
-// finish emits the assistant message if the program said something without one.
-func (o *output) finish(ctx context.Context) error {
+// Finish emits the assistant message if something was said without one.
+func (o *Relay) Finish(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.hasText || o.text.Empty() {
 		return nil
 	}
@@ -112,27 +149,27 @@ func (o *output) finish(ctx context.Context) error {
 }
 
 // ask makes a request and lets the output go on; its answer goes to the program.
-func (o *output) ask(ctx context.Context, kind string, line []byte) error {
-	ask, ref, err := parseAsk(kind, line)
+func (o *Relay) ask(ctx context.Context, kind string, line []byte) error {
+	ask, ref, err := o.parseAsk(kind, line)
 	if err != nil {
 		return err
 	}
 	select {
 	case o.open <- struct{}{}:
 	default:
-		return fmt.Errorf("the program has more than %d open requests", maxAsks)
+		return fmt.Errorf("%s more than %d requests that are open at once", o.who, maxAsks)
 	}
 	placed := make(chan struct{})
 	ask.Queued = sync.OnceFunc(func() { close(placed) })
 	failed := make(chan error, 1)
-	o.asks.Go(func() {
+	o.asks.run(func() {
 		defer func() { <-o.open }()
 		answer, err := o.turn.Ask(ctx, ask)
 		switch {
 		case err == nil:
-			o.reply(ctx, answerLine(kind, ref, answer, ""))
+			o.answer(ctx, answerLine(kind, ref, answer, ""))
 		case errors.Is(err, agent.ErrExpired):
-			o.reply(ctx, answerLine(kind, ref, answer, "expired"))
+			o.answer(ctx, answerLine(kind, ref, answer, "expired"))
 		default:
 			failed <- err
 		}
@@ -152,14 +189,7 @@ func (o *output) ask(ctx context.Context, kind string, line []byte) error {
 	}
 }
 
-func (o *output) reply(ctx context.Context, line []byte) {
-	select {
-	case o.answers <- line:
-	case <-ctx.Done():
-	}
-}
-
-func parseAsk(kind string, line []byte) (agent.Ask, json.RawMessage, error) {
+func (o *Relay) parseAsk(kind string, line []byte) (agent.Ask, json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return agent.Ask{}, nil, agent.ErrInvalidFrame
@@ -184,7 +214,7 @@ func parseAsk(kind string, line []byte) (agent.Ask, json.RawMessage, error) {
 		}
 	}
 	if kind == agent.KindToolCall && ask.Name == "" {
-		return ask, ref, errors.New("the program printed a tool_call without \"name\"")
+		return ask, ref, errors.New(o.who + " a tool_call without \"name\"")
 	}
 	return ask, ref, nil
 }
