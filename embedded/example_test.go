@@ -48,7 +48,7 @@ func TestExampleServesItsOwnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.CloseNow()
-	const ask = `{"command":"chat_message","data":{"thread_id":"t1","content":"hello you"}}`
+	const ask = `{"command":"chat_message","data":{"thread_id":"t1","id":"m1","content":"hello you"}}` // the id: asked twice, it is one turn
 	if err := ws.Write(ctx, websocket.MessageText, []byte(ask)); err != nil {
 		t.Fatal(err)
 	}
