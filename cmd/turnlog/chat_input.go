@@ -27,7 +27,9 @@ func (c *chat) talk(ctx context.Context, in io.Reader, args []string, ended <-ch
 	defer cancel()
 	failed := make(chan error, 2)
 	done := make(chan error, 1)
+	ran := make(chan struct{}) // closed when the client's Run has ended
 	go func() {
+		defer close(ran)
 		if err := <-ended; err != nil {
 			failed <- err
 			cancel()
@@ -52,6 +54,9 @@ func (c *chat) talk(ctx context.Context, in io.Reader, args []string, ended <-ch
 	case err := <-done:
 		if err == nil || errors.Is(err, errQuit) {
 			return c.result()
+		}
+		if errors.Is(err, client.ErrClosed) {
+			<-ran // it knows why
 		}
 		select {
 		case err = <-failed:
