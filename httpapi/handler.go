@@ -17,6 +17,9 @@ type Options struct {
 
 	// Metrics serves /metrics. nil = there is no such page.
 	Metrics http.Handler
+
+	// API serves /v1. nil = there is none.
+	API *API
 }
 
 // New builds the node's HTTP handler.
@@ -33,6 +36,9 @@ func New(options Options) (http.Handler, error) {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { readyz(w, options.Ready) })
 	if options.Metrics != nil {
 		mux.Handle("GET /metrics", options.Metrics)
+	}
+	if options.API != nil {
+		mux.Handle("/v1/", options.API)
 	}
 	mux.HandleFunc("GET /{$}", index)
 	return mux, nil

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"turnlog/eventlog"
+	"turnlog/identity"
+	"turnlog/session"
+)
+
+// APIOptions tune an API. Zero values mean the defaults.
+type APIOptions struct {
+	// InboundBytes is the largest body a client may send (default 8 MiB); a larger
+	// one is refused with 413.
+	InboundBytes int64
+
+	// Kind gives a thread that is created here its kind and the kind's policy
+	// (admission rules; session.Options.Kind). nil = no rules.
+	Kind func(session.Submit) (kind string, policy eventlog.Policy)
+
+	// KindPolicy is the policy of a kind that a client names. nil = no kind has one.
+	KindPolicy func(kind string) eventlog.Policy
+
+	// Allow tells whether the user may make one more call now; false: 429. nil = always.
+	Allow func(user string) bool
+
+	Logger  *slog.Logger // default: discards
+	Metrics APIMetrics   // default: none
+}
+
+// APIMetrics is told what calls do. Calls must not block.
+type APIMetrics interface {
+	// Refused counts calls that were answered with a problem, by its code.
+	Refused(code string)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) Refused(string) {}
+
+var _ APIMetrics = noMetrics{}
+
+func (o APIOptions) withDefaults() APIOptions {
+	if o.InboundBytes == 0 {
+		o.InboundBytes = 8 << 20
+	}
+	if o.Kind == nil {
+		o.Kind = func(session.Submit) (string, eventlog.Policy) { return "", eventlog.PolicyUnset }
+	}
+	if o.KindPolicy == nil {
+		o.KindPolicy = func(string) eventlog.Policy { return eventlog.PolicyUnset }
+	}
+	if o.Allow == nil {
+		o.Allow = func(string) bool { return true }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = noMetrics{}
+	}
+	return o
+}
+
+func (o APIOptions) validate() error {
+	if o.InboundBytes < 1024 {
+		return fmt.Errorf("httpapi: InboundBytes must be at least 1024, not %d", o.InboundBytes)
+	}
+	return nil
+}
+
+// API serves /v1. It is safe for concurrent use.
+type API struct {
+	sessions Sessions
+	logs     Log
+	hub      Hub
+	auth     identity.Authenticator
+	opts     APIOptions
+	log      *slog.Logger
+	mux      *http.ServeMux
+}
+
+// NewAPI builds the API.
+func NewAPI(sessions Sessions, logs Log, hub Hub, auth identity.Authenticator, opts APIOptions) (*API, error) {
+	if sessions == nil || logs == nil || hub == nil || auth == nil {
+		return nil, errors.New("httpapi: an API needs sessions, a log, a hub and an authenticator")
+	}
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	a := &API{sessions: sessions, logs: logs, hub: hub, auth: auth, opts: opts, log: opts.Logger}
+	a.mux = a.routed()
+	return a, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
