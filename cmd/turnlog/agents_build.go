@@ -89,8 +89,8 @@ func secretOf(field, name string) (string, error) {
 }
 
 // agentOf makes session.Options.AgentOf: agents by the kind of the thread, nil
-// when no agent has kinds.
-func agentOf(log *eventlog.Log, config Config) func(context.Context, session.Submit) (string, error) {
+// when no agent has kinds. log is asked for when a turn begins.
+func agentOf(log func() *eventlog.Log, config Config) func(context.Context, session.Submit) (string, error) {
 	byKind := make(map[string]string)
 	for _, spec := range config.Agents {
 		for _, kind := range spec.Kinds {
@@ -102,7 +102,7 @@ func agentOf(log *eventlog.Log, config Config) func(context.Context, session.Sub
 	}
 	ruleKind := kindOf(config.Kinds)
 	return func(ctx context.Context, s session.Submit) (string, error) {
-		meta, found, err := log.Thread(ctx, s.Thread)
+		meta, found, err := log().Thread(ctx, s.Thread)
 		if err != nil {
 			return "", err
 		}

@@ -7,38 +7,39 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"turnlog/embedded"
 	"turnlog/eventlog"
 )
 
 // gauges are read when somebody scrapes, and cost nothing otherwise.
-func (m *metrics) gauges(n *node) {
+func (m *metrics) gauges(n *embedded.Node) {
 	gauge := func(name, help string, read func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
 	gauge("turnlog_viewers", "Viewers on this node, one per connection and thread.", func() float64 {
-		viewers, _ := n.hub.Viewers()
+		viewers, _ := n.Hub().Viewers()
 		return float64(viewers)
 	})
 	gauge("turnlog_followed_threads", "Threads that these viewers follow.", func() float64 {
-		_, threads := n.hub.Viewers()
+		_, threads := n.Hub().Viewers()
 		return float64(threads)
 	})
-	gauge("turnlog_connections", "Open WebSocket connections.", func() float64 { return float64(n.sockets.Connections()) })
+	gauge("turnlog_connections", "Open WebSocket connections.", func() float64 { return float64(n.Sockets().Connections()) })
 	gauge("turnlog_reaper_leads", "1 on the node whose reaper leads, else 0.", func() float64 {
-		if n.reaper.Leads() {
+		if n.Reaper().Leads() {
 			return 1
 		}
 		return 0
 	})
-	m.registry.MustRegister(&turnGauges{tally: n.tally})
+	m.registry.MustRegister(&turnGauges{tally: func() (map[eventlog.Policy]eventlog.Tally, error) { return tally(n) }})
 }
 
 // tally counts this node's turns where viewers of all nodes are known: in Redis.
-func (n *node) tally() (map[eventlog.Policy]eventlog.Tally, error) {
+func tally(n *embedded.Node) (map[eventlog.Policy]eventlog.Tally, error) {
 	// A scrape has no context of its own here; this bounds it.
 	ctx, cancel := context.WithTimeout(context.Background(), tallyTimeout)
 	defer cancel()
-	return n.log.TallyTurns(ctx, n.service.Node())
+	return n.Log().TallyTurns(ctx, n.Sessions().Node())
 }
 
 const (

@@ -6,50 +6,41 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // run serves until a signal came and the node has drained, or until a part
-// failed. The parts stop in the order in which they need each other: turns and
-// sockets first, what they stand on last.
-func (n *node) run(ctx context.Context, listener net.Listener, embedded *embeddedRedis, signals <-chan os.Signal) error {
-	group, ctx := errgroup.WithContext(ctx)
-	ground, endGround := context.WithCancel(ctx)
+// failed. The HTTP server and the embedded Redis outlive the node's turns.
+func (n *node) run(ctx context.Context, listener net.Listener, inside *embeddedRedis, signals <-chan os.Signal) error {
+	group, failed := errgroup.WithContext(ctx)
+	ground, endGround := context.WithCancel(failed)
 	defer endGround()
-	work, endWork := context.WithCancel(ctx)
-	defer endWork()
-	worked := make(chan struct{})
+	running, stop := context.WithCancel(failed)
+	defer stop()
+	stopped := make(chan struct{})
 
-	if embedded != nil {
-		group.Go(func() error { return embedded.run(ground) })
+	if inside != nil {
+		group.Go(func() error { return inside.run(ground) })
 	}
-	group.Go(func() error { return ended(n.bus.Run(ground)) })
-	group.Go(func() error { return ended(n.hub.Run(ground)) })
-	group.Go(func() error { return ended(n.sockets.Run(ground)) })
-	group.Go(func() error { return ended(n.reaper.Run(work)) })
 	group.Go(func() error {
-		defer close(worked)
-		return ended(n.service.Run(work))
+		if err := n.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
 	})
-	group.Go(func() error { return ended(n.http.Serve(listener)) })
-	group.Go(func() error { return n.register(work, listener.Addr()) })
 	group.Go(func() error {
-		n.announce(ctx, listener.Addr())
+		n.announce(running, listener.Addr())
+		return nil
+	})
+	group.Go(func() error {
+		n.obey(failed, signals, stop, stopped)
 		return nil
 	})
 	group.Go(func() error {
 		defer endGround()
-		select {
-		case <-signals:
-		case <-ctx.Done():
-		}
-		n.drain(ctx, signals)
-		endWork()
-		<-worked
-		return n.http.Close()
+		defer close(stopped)
+		return errors.Join(n.Run(running), n.http.Close())
 	})
 	err := group.Wait()
 	n.logger.Info("stopped")
@@ -59,74 +50,28 @@ func (n *node) run(ctx context.Context, listener net.Listener, embedded *embedde
 // announce tells where the node listens once it can run turns.
 func (n *node) announce(ctx context.Context, addr net.Addr) {
 	select {
-	case <-n.service.Ready():
-		n.logger.Info("listening", "addr", addr.String(), "node", n.service.Node(), "agent", n.config.Agent.Name)
+	case <-n.Ready():
+		n.logger.Info("listening", "addr", addr.String(), "node", n.Sessions().Node(), "agent", n.config.Agent.Name)
 	case <-ctx.Done():
 	}
 }
 
-// ready implements the readiness check: load balancers look elsewhere while
-// the node starts or drains. A Redis outage does not count, since every node has it.
-func (n *node) ready() error {
-	if n.draining.Load() {
-		return errors.New("draining")
-	}
+// obey drains the node with the first signal and hurries it with the second one;
+// when something else has failed there is nothing to wait for.
+func (n *node) obey(failed context.Context, signals <-chan os.Signal, stop context.CancelFunc, stopped <-chan struct{}) {
 	select {
-	case <-n.service.Ready():
-		return nil
-	default:
-		return errors.New("starting")
+	case <-signals:
+	case <-failed.Done():
+		n.Hurry()
 	}
-}
-
-// closeGrace is what sockets get beyond the drain timeout to say goodbye.
-const closeGrace = 2 * time.Second
-
-// drain refuses new turns, closes the sockets, and waits for running turns: at
-// most drain.timeout, and no longer than to the next signal.
-func (n *node) drain(ctx context.Context, signals <-chan os.Signal) {
-	n.draining.Store(true)
-	n.logger.Info("draining; signal again to end running turns now", "running_turns", n.service.RunningHere(), "timeout", n.config.Drain.Timeout)
-	hurry, cancel := context.WithCancel(ctx)
-	defer cancel()
-	finished := make(chan struct{})
-	var parts sync.WaitGroup
-	parts.Go(func() {
-		select {
-		case <-signals:
-			n.logger.Info("ending running turns", "running_turns", n.service.RunningHere())
-			cancel()
-		case <-finished:
-		}
-	})
-	var both sync.WaitGroup
-	both.Go(func() {
-		waiting, cancel := context.WithTimeout(hurry, n.config.Drain.Timeout)
-		defer cancel()
-		n.tell("drain turns", n.service.Drain(waiting))
-	})
-	both.Go(func() {
-		spread := min(n.config.Drain.CloseSpread, n.config.Drain.Timeout)
-		closing, cancel := context.WithTimeout(hurry, spread+closeGrace)
-		defer cancel()
-		n.tell("close sockets", n.sockets.Shutdown(closing, spread))
-	})
-	both.Wait()
-	close(finished)
-	parts.Wait()
-}
-
-// tell logs what did not end in time; it is not worth failing over.
-func (n *node) tell(what string, err error) {
-	if err != nil {
-		n.logger.Warn("not finished in time", "what", what, "error", err)
+	n.logger.Info("draining; signal again to end running turns now", "running_turns", n.Sessions().RunningHere(), "timeout", n.config.Drain.Timeout)
+	stop()
+	select {
+	case <-signals:
+		n.logger.Info("ending running turns", "running_turns", n.Sessions().RunningHere())
+		n.Hurry()
+	case <-failed.Done():
+		n.Hurry()
+	case <-stopped:
 	}
-}
-
-// ended drops the errors that only say that a part was told to stop.
-func ended(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }

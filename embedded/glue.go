@@ -1,9 +1,8 @@
-package main
+package embedded
 
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"turnlog/eventlog"
@@ -11,20 +10,14 @@ import (
 	"turnlog/session"
 )
 
-// lateFeed passes committed frames to the hub, which is made after the session
+// feed passes committed frames to the hub, which is made after the session
 // because it needs the node's id. Nothing is committed before the node runs.
-type lateFeed struct {
-	hub atomic.Pointer[eventlog.Hub]
-}
+type feed Node
 
-var _ session.Feed = (*lateFeed)(nil)
+var _ session.Feed = (*feed)(nil)
 
 // Committed implements session.Feed.
-func (f *lateFeed) Committed(c eventlog.Commit) {
-	if hub := f.hub.Load(); hub != nil {
-		hub.Committed(c)
-	}
-}
+func (f *feed) Committed(c eventlog.Commit) { f.hub.Committed(c) }
 
 // errDeclaredDead breaks the trust of a node that others declared dead.
 var errDeclaredDead = errors.New("declared dead")

@@ -1,8 +1,7 @@
-package main
+package embedded
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"turnlog/eventlog"
@@ -16,7 +15,11 @@ const (
 // register keeps the node's entry for operators (turnlog:node:<id>) up to
 // date: at start, under each new id, and before it would expire. Nothing
 // depends on it, so failures are only tried again.
-func (n *node) register(ctx context.Context, addr net.Addr) error {
+func (n *Node) register(ctx context.Context) error {
+	entry := n.options.Entry
+	if entry.Address == "" {
+		return nil
+	}
 	started := time.Now()
 	var id string
 	var at time.Time
@@ -24,11 +27,11 @@ func (n *node) register(ctx context.Context, addr net.Addr) error {
 	defer ticker.Stop()
 	for {
 		if now := n.service.Node(); now != id || time.Since(at) > registerRenew {
-			err := n.log.Register(ctx, eventlog.NodeInfo{ID: now, Address: addr.String(), Version: buildVersion(), Started: started})
+			err := n.log.Register(ctx, eventlog.NodeInfo{ID: now, Address: entry.Address, Version: entry.Version, Started: started})
 			if err == nil {
 				id, at = now, time.Now()
 			} else if ctx.Err() == nil {
-				n.logger.Debug("the node could not be registered yet", "error", err)
+				n.options.Logger.Debug("the node could not be registered yet", "error", err)
 			}
 		}
 		select {
