@@ -11,6 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
+
+	"turnlog/line"
 )
 
 // conn is one client connection: one goroutine reads and carries out commands,
@@ -124,12 +126,8 @@ func (c *conn) leave() {
 // release ends one following.
 func (c *conn) release(ctx context.Context, f *following, byServer bool) {
 	if f.holdsRequests() {
-		ids, err := c.srv.logs.ReleaseConn(ctx, f.thread, c.id)
-		if err != nil {
+		if err := line.Release(ctx, c.srv.logs, c.srv.hub, f.thread, c.id); err != nil {
 			c.log.Warn("tool calls could not be released", "error", err)
-		}
-		for _, id := range ids {
-			c.srv.hub.Retarget(f.thread, id)
 		}
 	}
 	f.viewer.Leave(ctx, byServer)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"turnlog/eventlog"
+	"turnlog/line"
 	"turnlog/session"
 )
 
@@ -25,7 +26,6 @@ type following struct {
 	gone      bool
 	submitted bool // a turn was submitted here
 	resumed   bool // the thread was resumed here
-	claimed   bool // this connection runs a tool call of the thread
 	pinned    bool // the client asked for it by follow
 	fresh     bool // the client was told that it never ran, and nothing ran since
 	waiting   bool // for the queued submission's turn: nothing is shown before a turn starts
@@ -34,8 +34,7 @@ type following struct {
 	replay replay
 	turn   turnSeen
 	stops  []*stopping
-	calls  map[string]int64 // open tool calls that others run: request id -> chat_seq
-	again  []string         // of these, to be claimed again
+	desk   line.Desk // what this socket is shown
 }
 
 // replay is the stretch between a header and the frames that were there then.
@@ -64,6 +63,7 @@ func (c *conn) reserve(thread eventlog.Thread) (*following, error) {
 		return nil, err
 	}
 	f.viewer = v
+	f.desk = line.Desk{Thread: thread, Log: c.srv.logs, Cursor: v}
 	return f, nil
 }
 
@@ -120,14 +120,11 @@ func (f *following) dispensable() (spent, never bool) {
 	return f.submitted && f.turn.finished != "", f.fresh && !f.submitted
 }
 
-// eligible reports whether this connection may run tool calls of the thread.
-func (f *following) eligibleLocked() bool { return f.submitted || f.resumed }
-
 // holdsRequests reports whether requests may be waiting for this connection.
 func (f *following) holdsRequests() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.submitted || f.claimed
+	return f.submitted || f.desk.Claimed()
 }
 
 // running reports whether the client is seeing a turn.

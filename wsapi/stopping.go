@@ -2,6 +2,7 @@ package wsapi
 
 import (
 	"turnlog/frame"
+	"turnlog/line"
 	"turnlog/session"
 )
 
@@ -88,23 +89,23 @@ func (f *following) sawStopped(turnID string) {
 }
 
 // sawFinished answers the stops that the turn's end left without one. Locked.
-func (f *following) sawFinished(lines []line, turnID string) []line {
+func (f *following) sawFinished(lines []line.Line, turnID string) []line.Line {
 	return f.answerStops(lines, func(p *stopping) bool { return p.turn == "" || p.turn == turnID })
 }
 
 // replayedStops answers stops whose turn is over according to the header of the
 // replay that has just ended. Locked.
-func (f *following) replayedStops(lines []line) []line {
+func (f *following) replayedStops(lines []line.Line) []line.Line {
 	return f.answerStops(lines, func(p *stopping) bool {
 		return !f.turn.running || p.turn != "" && p.turn != f.turn.id
 	})
 }
 
-func (f *following) answerStops(lines []line, over func(*stopping) bool) []line {
+func (f *following) answerStops(lines []line.Line, over func(*stopping) bool) []line.Line {
 	left := f.stops[:0]
 	for _, p := range f.stops {
 		if p.settled && over(p) {
-			lines = append(lines, line{own: stoppedFrame(f.thread.ID)})
+			lines = append(lines, line.Line{Own: stoppedFrame(f.thread.ID)})
 		} else {
 			left = append(left, p)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"turnlog/eventlog"
+	"turnlog/line"
 	"turnlog/wsapi/pack"
 )
 
@@ -37,14 +37,8 @@ type pen struct {
 	members int
 	scratch []byte
 	replies []reply
-	lines   []line
+	lines   []line.Line
 	broken  bool
-}
-
-// line is one frame on its way out: shared by all viewers, or this connection's own.
-type line struct {
-	shared *eventlog.Delivered
-	own    []byte
 }
 
 // write sends what the outbox has until the connection ends.
@@ -75,12 +69,12 @@ func (c *conn) round() bool {
 			c.closeBatch()
 			c.pen.binary = r.mode == modeBinary
 		}
-		c.emit(line{own: r.json})
+		c.emit(line.Line{Own: r.json})
 	}
 	clear(replies)
 	c.pen.replies = replies[:0]
 	if ping {
-		c.emit(line{own: object(nil).text("type", "ping").number("ts", time.Now().UnixMilli()).end()})
+		c.emit(line.Line{Own: object(nil).text("type", "ping").number("ts", time.Now().UnixMilli()).end()})
 	}
 	if f != nil {
 		c.deliver(f)
@@ -105,16 +99,16 @@ func (c *conn) deliver(f *following) {
 }
 
 // emit sends one frame, or adds it to the batch.
-func (c *conn) emit(l line) {
-	b := l.own
+func (c *conn) emit(l line.Line) {
+	b := l.Own
 	switch {
-	case c.pen.binary && l.shared != nil:
-		b = l.shared.Msgpack(packed)
+	case c.pen.binary && l.Shared != nil:
+		b = l.Shared.Msgpack(packed)
 	case c.pen.binary:
 		c.pen.scratch, _ = pack.AppendFromJSON(c.pen.scratch[:0], b)
 		b = c.pen.scratch
-	case l.shared != nil:
-		b = l.shared.JSON
+	case l.Shared != nil:
+		b = l.Shared.JSON
 	}
 	if !c.pen.batch {
 		c.message(b)
