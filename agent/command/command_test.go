@@ -147,13 +147,13 @@ say({"type":"chunk","content":"a"}); say("b"); say({"type":"chunk","content":"c"
 		t.Fatal(err)
 	}
 	frames := in.Frames()
-	want := `{"type": "echo", "got": {"type": "start", "thread_id": "thread", "turn_id": "turn", "attempt": 1, "user": "alice", ` +
+	want := `{"type": "echo", "got": {"type": "start", "protocol": 1, "thread_id": "thread", "turn_id": "turn", "attempt": 1, "user": "alice", ` +
 		`"message": {"role": "user", "content": "hello w\u00f6rld"}, "history": [{"role": "user", "content": "before"}], ` +
 		`"data": {"thread_id": "t", "content": "hello w\u00f6rld", "model": "m"}}}`
 	if string(frames[0]) != want {
 		t.Errorf("start line %s", frames[0])
 	}
-	if want := `{"type": "env", "got": ["TURNLOG_ATTEMPT", "TURNLOG_THREAD_ID", "TURNLOG_TURN_ID", "TURNLOG_USER"], "turn": "turn", "attempt": "1"}`; string(frames[1]) != want {
+	if want := `{"type": "env", "got": ["TURNLOG_ATTEMPT", "TURNLOG_PROTOCOL", "TURNLOG_THREAD_ID", "TURNLOG_TURN_ID", "TURNLOG_USER"], "turn": "turn", "attempt": "1"}`; string(frames[1]) != want {
 		t.Errorf("environment %s", frames[1])
 	}
 	if in.Message() != "ab\nc" || types(frames) != "echo env chunk chunk chunk chunk message" {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"turnlog/agent"
+	"turnlog/agent/relay"
 )
 
 // process is a running program and our ends of its pipes.
@@ -66,7 +68,7 @@ func environment(inherited, extra []string, info agent.Info) []string {
 	env = append(env, extra...)
 	for key, value := range map[string]string{
 		"TURNLOG_THREAD_ID": info.ThreadID, "TURNLOG_TURN_ID": info.TurnID,
-		"TURNLOG_ATTEMPT": fmt.Sprint(info.Attempt), "TURNLOG_USER": info.User,
+		"TURNLOG_ATTEMPT": strconv.Itoa(info.Attempt), "TURNLOG_USER": info.User, "TURNLOG_PROTOCOL": strconv.Itoa(relay.Protocol),
 	} {
 		env = append(env, key+"="+strings.ReplaceAll(value, "\x00", ""))
 	}

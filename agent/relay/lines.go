@@ -13,6 +13,7 @@ const maxRows = 1 << 20
 // startLine is the first line a program reads.
 type startLine struct {
 	Type       string            `json:"type"`
+	Protocol   int               `json:"protocol"`
 	ThreadID   string            `json:"thread_id"`
 	TurnID     string            `json:"turn_id"`
 	Attempt    int               `json:"attempt"`
@@ -46,7 +47,7 @@ func Start(ctx context.Context, turn agent.Turn, historyLimit int) ([]byte, erro
 		checkpoint = nil // none, or another agent's
 	}
 	return jsonLine(startLine{
-		Type: "start", ThreadID: info.ThreadID, TurnID: info.TurnID, Attempt: info.Attempt, User: info.User,
+		Type: "start", Protocol: Protocol, ThreadID: info.ThreadID, TurnID: info.TurnID, Attempt: info.Attempt, User: info.User,
 		Message: message, History: history, Tools: info.Tools, Data: info.Data,
 		Checkpoint: checkpoint, Emitted: newest(info.Emitted),
 	})

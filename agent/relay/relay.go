@@ -96,6 +96,8 @@ func (o *Relay) Object(ctx context.Context, line []byte) (bool, error) {
 	switch kind, isRequest := requests[typ]; {
 	case isRequest:
 		return true, o.ask(ctx, kind, line)
+	case typ == protocolLine:
+		return true, o.protocol(line)
 	case typ == "checkpoint":
 		state, ok := frame.Raw(line, "state")
 		if !ok {

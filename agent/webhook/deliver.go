@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"turnlog/agent"
+	"turnlog/agent/relay"
 )
 
 // maxErrorBody bounds what is read of a refusal, in bytes.
@@ -55,8 +56,9 @@ func (a *Agent) post(ctx context.Context, id string, body []byte) (res *http.Res
 	}
 	a.dress(req, id, body)
 	head := time.AfterFunc(a.options.ResponseTimeout, func() { cancel(errSlow) })
+	defer head.Stop() // also bounds the reading of a refusal
 	res, err = a.client.Do(req)
-	if !head.Stop() && err == nil { // the head came just too late
+	if err == nil && res.StatusCode < 300 && !head.Stop() { // the head came just too late
 		res.Body.Close()
 		err = errSlow
 	}
@@ -67,12 +69,21 @@ func (a *Agent) post(ctx context.Context, id string, body []byte) (res *http.Res
 		}
 		return nil, 0, &agent.Error{Message: "The agent's server could not be reached.", Type: "webhook_unreachable", Err: err}
 	}
+	if spoken, ok := relay.Versions(res.Header.Get(HeaderProtocol)); ok {
+		if err := relay.CheckVersions(spoken); errors.As(err, &fault) {
+			res.Body.Close()
+			return nil, -1, fault
+		}
+	}
 	if res.StatusCode < 300 {
 		res.Body = &cancelBody{res.Body, cancel}
 		return res, 0, nil
 	}
 	fault, retry = refused(res)
 	res.Body.Close()
+	if errors.Is(context.Cause(ctx), errSlow) {
+		fault.Err = errSlow
+	}
 	return nil, retry, fault
 }
 
@@ -83,6 +94,8 @@ func (a *Agent) dress(req *http.Request, id string, body []byte) {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/x-ndjson")
 	req.Header.Set("User-Agent", "turnlog")
+	req.Header.Set(HeaderProtocol, strconv.Itoa(relay.Protocol))
+	req.Header.Set("Accept-Encoding", "identity") // packing only delays a stream; what comes packed is refused
 	req.Header.Set(HeaderID, id)
 	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
 	req.Header.Set(HeaderTimestamp, timestamp)

@@ -47,6 +47,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// maxHead bounds the head of a response, in bytes.
+const maxHead = 64 << 10
+
 func (o Options) withDefaults() Options {
 	for _, n := range []struct {
 		field *int
@@ -67,6 +70,7 @@ func (o Options) withDefaults() Options {
 	if o.Transport == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost = 64
+		transport.MaxResponseHeaderBytes = maxHead
 		o.Transport = transport
 	}
 	if o.Logger == nil {

@@ -26,6 +26,9 @@ func (a *Agent) read(ctx context.Context, res *http.Response, limit int, object 
 	if res.StatusCode == http.StatusNoContent {
 		return nil
 	}
+	if packed := res.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
+		return &agent.Error{Message: "The agent's server answered with content encoding " + packed + "; it must send its lines as they are.", Type: "webhook_invalid"}
+	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	var events bool
 	switch kind {
@@ -42,7 +45,7 @@ func (a *Agent) read(ctx context.Context, res *http.Response, limit int, object 
 	defer stop()
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, limit+overhead)
-	over, err := pick(lines, events, object)
+	over, err := pick(lines, events, limit+overhead, object)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -82,8 +85,8 @@ func delimited(res *http.Response) bool {
 	return res.ContentLength >= 0 || len(res.TransferEncoding) > 0 || res.ProtoMajor >= 2
 }
 
-// pick finds the objects: lines, or the data of events.
-func pick(lines *bufio.Scanner, events bool, object func([]byte) (bool, error)) (over bool, err error) {
+// pick finds the objects: lines, or the data of events, of at most so many bytes.
+func pick(lines *bufio.Scanner, events bool, most int, object func([]byte) (bool, error)) (over bool, err error) {
 	var data []byte
 	take := func(b []byte) (bool, error) {
 		if b = bytes.TrimSpace(b); len(b) == 0 {
@@ -100,6 +103,9 @@ func pick(lines *bufio.Scanner, events bool, object func([]byte) (bool, error)) 
 			over, err = take(data)
 			data = data[:0]
 		case bytes.HasPrefix(line, []byte("data:")):
+			if len(data)+len(line) > most {
+				return false, agent.ErrFrameTooLarge
+			}
 			data = append(append(data, line[len("data:"):]...), '\n')
 		}
 		if over || err != nil {

@@ -105,12 +105,13 @@ func (x *exchange) about(line []byte) []byte {
 		state = info.Checkpoint
 	}
 	more, err := json.Marshal(struct {
+		Protocol   int             `json:"protocol"`
 		ThreadID   string          `json:"thread_id"`
 		TurnID     string          `json:"turn_id"`
 		Attempt    int             `json:"attempt"`
 		User       string          `json:"user"`
 		Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
-	}{info.ThreadID, info.TurnID, info.Attempt, info.User, state})
+	}{relay.Protocol, info.ThreadID, info.TurnID, info.Attempt, info.User, state})
 	if err != nil {
 		return line
 	}

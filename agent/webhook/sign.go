@@ -18,6 +18,11 @@ const (
 	HeaderSignature = "Webhook-Signature" // "v1," and base64; several are parted by spaces
 )
 
+// HeaderProtocol has the version of the protocol of a POST. A response may have it
+// too, then as the versions that the server speaks ("1" or "1, 2"): without ours
+// among them the turn fails.
+const HeaderProtocol = "Turnlog-Protocol"
+
 // Tolerance is how far a signature's time may be from the verifier's clock.
 const Tolerance = 5 * time.Minute
 

@@ -102,7 +102,7 @@ func types(frames []json.RawMessage) string {
 
 func TestTheTurnIsPosted(t *testing.T) {
 	h := newHook(t, func(w http.ResponseWriter, r *http.Request, _ string) {
-		if r.Header.Get("Authorization") != "Bearer b" || r.Header.Get("Content-Type") != "application/json" {
+		if r.Header.Get("Authorization") != "Bearer b" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Turnlog-Protocol") != "1" {
 			t.Errorf("headers %v", r.Header)
 		}
 		says(ndjson, `{"type":"chunk","content":"ok"}`)(w, r, "")
@@ -112,7 +112,7 @@ func TestTheTurnIsPosted(t *testing.T) {
 	if err := h.agent(t, webhook.Options{Bearer: "b"}).Run(t.Context(), turn); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"type":"start","thread_id":"thread","turn_id":"turn","attempt":1,"user":"alice","message":{"role":"user","content":"hi"},` +
+	want := `{"type":"start","protocol":1,"thread_id":"thread","turn_id":"turn","attempt":1,"user":"alice","message":{"role":"user","content":"hi"},` +
 		`"history":[{"role":"user","content":"before"}],"tools":[],"data":{"k":1}}`
 	if h.bodies[0] != want || turn.Message() != "ok" || h.ids[0] != "turn.1.1" {
 		t.Errorf("id %s, body %s", h.ids[0], h.bodies[0])
@@ -193,7 +193,7 @@ func TestB60_AnswersArePostedAndTheirResponsesGoOn(t *testing.T) {
 	if err := h.agent(t, webhook.Options{}).Run(t.Context(), turn); err != nil {
 		t.Fatal(err)
 	}
-	const about = `,"thread_id":"thread","turn_id":"turn","attempt":1,"user":"alice","checkpoint":{"n":1}}`
+	const about = `,"protocol":1,"thread_id":"thread","turn_id":"turn","attempt":1,"user":"alice","checkpoint":{"n":1}}`
 	want := []string{
 		`{"type":"answer","ref":"a","kind":"tool_call","request_id":"request-1","answer":{"ok":true,"result":7}` + about,
 		`{"type":"answer","ref":2,"kind":"secret","error":"expired"` + about,
@@ -214,7 +214,7 @@ func TestB47_InputsArePostedWhenAskedFor(t *testing.T) {
 		<-steered
 		says(ndjson, `{"type":"chunk","content":"b"}`)(w, r, "")
 	}, func(w http.ResponseWriter, r *http.Request, body string) {
-		if !strings.HasPrefix(body, `{"type":"input","kind":"steer","message":{"content":"x"},"thread_id":"thread"`) {
+		if !strings.HasPrefix(body, `{"type":"input","kind":"steer","message":{"content":"x"},"protocol":1,"thread_id":"thread"`) {
 			t.Errorf("input %s", body)
 		}
 		says(ndjson, `{"type":"chunk","content":"a"}`)(w, r, "")
