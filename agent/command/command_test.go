@@ -288,7 +288,7 @@ func TestTheProgramSeesNoneOfTheNodesSettings(t *testing.T) {
 
 func TestStderrGoesToTheLogInBounds(t *testing.T) {
 	var out strings.Builder
-	l := command.NewStderr(slog.New(slog.NewTextHandler(&out, nil)))
+	l := command.NewStderr(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	for range 10_000 {
 		fmt.Fprintf(l, "%s\n", strings.Repeat("é", 5000))
 	}
@@ -297,11 +297,25 @@ func TestStderrGoesToTheLogInBounds(t *testing.T) {
 	if len(tail) > 4100 || !strings.HasSuffix(tail, "last words\ufffd") {
 		t.Fatalf("tail of %d bytes: %q", len(tail), tail[max(0, len(tail)-20):])
 	}
-	if n := strings.Count(out.String(), "agent stderr\""); n < 100 || n > 2000 || !strings.Contains(out.String(), "skipped") {
+	if n := strings.Count(out.String(), "agent stderr\""); n < 100 || n > 2000 || !strings.Contains(out.String(), "lines=10001 ") || strings.Contains(out.String(), "skipped=0") {
 		t.Fatalf("%d lines logged", n)
 	}
 	if out.Len() > 2000*2300 {
 		t.Fatalf("%d bytes logged", out.Len())
+	}
+}
+
+func TestWhatAProgramSaysOnStderrIsForDebugging(t *testing.T) {
+	var out strings.Builder
+	a := newAgent(t, command.Options{
+		Command: []string{"sh", "-c", "echo private >&2; exit 3"}, Stdin: command.StdinText,
+		Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err := a.Run(t.Context(), turn()); err == nil || err.Error() != "exit status 3: private" {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, "private") || !strings.Contains(got, "lines=1 bytes=8 skipped=0") {
+		t.Fatalf("logged %s", got)
 	}
 }
 

@@ -40,7 +40,8 @@ type Options struct {
 	// Restartable says that a lost turn may be run again; the start line then
 	// has the attempt, the newest checkpoint and what was emitted.
 	Restartable bool
-	// Logger gets what the program writes to stderr; default none.
+	// Logger gets what the program writes to stderr (level debug) and how much it
+	// was (info); default none.
 	Logger *slog.Logger
 }
 

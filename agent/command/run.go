@@ -61,6 +61,7 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	stopFeeding(errOver)
 	out.Wait()
 	feeder.Wait()
+	reapGroup(p.cmd)
 
 	switch tail := log.end(); {
 	case running.Err() != nil:

@@ -15,14 +15,18 @@ const (
 )
 
 // stderrLog logs what a program complains about, line by line and not too fast,
-// and keeps the end of it. It is an io.Writer for one goroutine.
+// and keeps the end of it. What it says may be about what users said, so the
+// lines are for the level debug; above it there is only how much there was. It is
+// an io.Writer for one goroutine.
 type stderrLog struct {
 	logger  *slog.Logger
 	line    []byte
 	tail    []byte
 	credit  int
 	last    time.Time
-	skipped int
+	lines   int
+	skipped int // of the lines, because they came too fast
+	bytes   int
 }
 
 func newStderrLog(logger *slog.Logger) *stderrLog {
@@ -32,6 +36,7 @@ func newStderrLog(logger *slog.Logger) *stderrLog {
 // Write implements io.Writer; it never fails.
 func (l *stderrLog) Write(p []byte) (int, error) {
 	n := len(p)
+	l.bytes += n
 	l.tail = append(l.tail, p[max(0, len(p)-maxStderrTail):]...)
 	if extra := len(l.tail) - maxStderrTail; extra > 0 {
 		l.tail = append(l.tail[:0], l.tail[extra:]...)
@@ -54,6 +59,7 @@ func (l *stderrLog) flush() {
 	if line == "" {
 		return
 	}
+	l.lines++
 	if earned := int(time.Since(l.last) / stderrInterval); earned > 0 {
 		l.credit = min(stderrBurst, l.credit+earned)
 		l.last = l.last.Add(time.Duration(earned) * stderrInterval)
@@ -63,18 +69,14 @@ func (l *stderrLog) flush() {
 		return
 	}
 	l.credit--
-	if l.skipped > 0 {
-		l.logger.Warn("agent stderr lines skipped", "lines", l.skipped)
-		l.skipped = 0
-	}
-	l.logger.Info("agent stderr", "line", line)
+	l.logger.Debug("agent stderr", "line", line)
 }
 
-// end logs what is left and returns the end of everything that was written.
+// end logs what is left, and how much there was, and returns the end of everything that was written.
 func (l *stderrLog) end() string {
 	l.flush()
-	if l.skipped > 0 {
-		l.logger.Warn("agent stderr lines skipped", "lines", l.skipped)
+	if l.lines > 0 {
+		l.logger.Info("agent wrote to stderr", "lines", l.lines, "bytes", l.bytes, "skipped", l.skipped)
 	}
 	tail := l.tail
 	if len(tail) == maxStderrTail { // may begin inside a character

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -27,7 +28,7 @@ func (a *Agent) read(ctx context.Context, res *http.Response, limit int, object 
 		return nil
 	}
 	if packed := res.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
-		return &agent.Error{Message: "The agent's server answered with content encoding " + packed + "; it must send its lines as they are.", Type: "webhook_invalid"}
+		return &agent.Error{Message: fmt.Sprintf("The agent's server answered with content encoding %.40q; it must send its lines as they are.", packed), Type: "webhook_invalid"}
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	var events bool
