@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""An agent that uses the whole protocol of docs/agents.md: frames, a request,
-steering, a checkpoint, and winding down when it is stopped. Standard library only.
+"""An agent that uses the whole protocol of docs/agents.md: history, frames, a tool
+of the client, an approval, steering, a checkpoint, and winding down when it is
+stopped. Standard library only.
 
     turnlog serve --agent command -- python3 examples/command/agent.py
 """
@@ -19,7 +20,7 @@ def say(frame):
 def read_lines(lines):
     for line in sys.stdin:
         lines.put(json.loads(line))
-    lines.put(None)
+    lines.put({"type": "stop", "outcome": "end of input"})
 
 
 def content_of(message):
@@ -29,35 +30,60 @@ def content_of(message):
     return " ".join(block.get("text", "") for block in content if isinstance(block, dict))
 
 
+def stopped(line):
+    print(f"stopped: {line['outcome']}", file=sys.stderr)  # nothing that is said now would be heard
+
+
 def main():
     start = json.loads(sys.stdin.readline())
     lines = queue.Queue()
     threading.Thread(target=read_lines, args=(lines,), daemon=True).start()
 
+    steered = []
+
+    def ask(request, ref):
+        """Asks the user's clients; the answer's line, or None when the turn was stopped meanwhile."""
+        say({**request, "ref": ref})
+        while True:
+            line = lines.get()
+            if line["type"] == "stop":
+                return stopped(line)
+            if line["type"] == "answer" and line["ref"] == ref:
+                return line
+            if line["type"] == "input" and line["kind"] == "steer":
+                steered.append(content_of(line["message"]))
+            # other types belong to later versions of Turnlog
+
     words = ("You said: " + content_of(start["message"])).split()
+    if "earlier" in words:
+        words = ["Earlier:"] + [f"{m['role']}={content_of(m)}" for m in start["history"]]
+    if "where" in words and any(tool["name"] == "get_location" for tool in start.get("tools", [])):
+        line = ask({"type": "tool_call", "name": "get_location", "args": {}}, 1)
+        if line is None:
+            return
+        answer = line.get("answer", {})
+        place = answer.get("result") if answer.get("ok") else f"a place unknown ({answer.get('error') or line.get('error')})"
+        words = ["You", "are", "in", str(place)]
     # After a restart the checkpoint says how far the last attempt had come.
     done = start.get("checkpoint", {}).get("words", 0)
 
     if "shout" in words:
-        say({"type": "tool_approval_request", "ref": 1, "tool_name": "shout", "args": {}})
-        while True:
-            line = lines.get()
-            if line is None or line["type"] == "stop":
-                return
-            if line["type"] == "answer" and line["ref"] == 1:
-                if line.get("answer", {}).get("decision", "").startswith("allow"):
-                    words = [word.upper() for word in words]
-                break
+        line = ask({"type": "tool_approval_request", "tool_name": "shout", "args": {}}, 2)
+        if line is None:
+            return
+        if line.get("answer", {}).get("decision", "").startswith("allow"):
+            words = [word.upper() for word in words]
 
     while done < len(words):
-        try:
-            line = lines.get_nowait()
-            if line is None or line["type"] == "stop":
-                return  # nothing that is said now would be heard
+        while not lines.empty():
+            line = lines.get()
+            if line["type"] == "stop":
+                return stopped(line)
             if line["type"] == "input" and line["kind"] == "steer":
-                words += ["And", "now:"] + content_of(line["message"]).split()
-        except queue.Empty:
-            pass
+                steered.append(content_of(line["message"]))
+        for text in steered:
+            words += ["And", "now:"] + text.split()
+        steered.clear()
         say({"type": "chunk", "content": words[done] + " "})
         done += 1
         say({"type": "checkpoint", "state": {"words": done}})
