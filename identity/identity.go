@@ -1,47 +1,36 @@
 package identity
 
 import (
-	"context"
-	"errors"
-	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"turnlog/eventlog"
 )
 
-// ScopeAdmin is the scope that the admin calls need, unless configured otherwise.
+// ScopeAdmin is the scope that opens /admin unless another one is configured.
 const ScopeAdmin = "turnlog:admin"
 
-// Identity is an authenticated user.
+// Identity is who a request comes from.
 type Identity struct {
 	User    string
 	Scopes  []string
-	Expires time.Time // zero = never; from then on the identity is worth nothing
+	Expires time.Time // until when this is believed; zero = for ever
 }
 
-// Has tells whether the identity was given the scope.
+// Has reports whether the identity has a scope.
 func (i Identity) Has(scope string) bool { return slices.Contains(i.Scopes, scope) }
 
-// Thread names one of this user's threads. Whatever the id is, it is a thread of
-// this user and of nobody else.
+// Thread is the thread that an id names for this user. It is the one place that decides:
+// an id names a thread of the user who says it and of nobody else, so that another user's
+// thread is, for whoever asks, one that does not exist.
 func (i Identity) Thread(id string) eventlog.Thread {
 	return eventlog.Thread{User: i.User, ID: id}
 }
 
-// Why somebody is not let in.
-var (
-	ErrUnauthorized = errors.New("authentication is required")                 // 401
-	ErrForbidden    = errors.New("access is not allowed")                      // 403
-	ErrUnavailable  = errors.New("authentication is not available, try again") // 503
-)
-
-// Authenticator decides who a request comes from. It fails with
-// ErrUnauthorized, ErrForbidden or ErrUnavailable, possibly wrapped; any other
-// error counts as ErrUnavailable.
-type Authenticator interface {
-	// Authenticate takes the token from the header, the query or the subprotocol.
-	Authenticate(ctx context.Context, r *http.Request) (Identity, error)
-	// Verify checks a token that came in another way (reauth).
-	Verify(ctx context.Context, token string) (Identity, error)
+// checkUser refuses names that could not be kept apart or stored.
+func checkUser(name string) bool {
+	_, err := eventlog.EncodeID(name)
+	// Decoders replace what is no character with U+FFFD, so that two names would be one.
+	return err == nil && !strings.ContainsRune(name, '\uFFFD')
 }
