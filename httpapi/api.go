@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"turnlog/eventlog"
 	"turnlog/identity"
@@ -26,6 +28,8 @@ type APIOptions struct {
 
 	// Allow tells whether the user may make one more call now; false: 429. nil = always.
 	Allow func(user string) bool
+
+	Events EventsOptions
 
 	Logger  *slog.Logger // default: discards
 	Metrics APIMetrics   // default: none
@@ -62,6 +66,7 @@ func (o APIOptions) withDefaults() APIOptions {
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}
 	}
+	o.Events = o.Events.withDefaults()
 	return o
 }
 
@@ -69,7 +74,7 @@ func (o APIOptions) validate() error {
 	if o.InboundBytes < 1024 {
 		return fmt.Errorf("httpapi: InboundBytes must be at least 1024, not %d", o.InboundBytes)
 	}
-	return nil
+	return o.Events.validate()
 }
 
 // API serves /v1. It is safe for concurrent use.
@@ -80,6 +85,7 @@ type API struct {
 	auth     identity.Authenticator
 	opts     APIOptions
 	log      *slog.Logger
+	events   *events
 	mux      *http.ServeMux
 }
 
@@ -93,9 +99,20 @@ func NewAPI(sessions Sessions, logs Log, hub Hub, auth identity.Authenticator, o
 		return nil, err
 	}
 	a := &API{sessions: sessions, logs: logs, hub: hub, auth: auth, opts: opts, log: opts.Logger}
+	a.events = newEvents(sessions, logs, hub, opts.Events, opts.Logger)
 	a.mux = a.routed()
 	return a, nil
 }
+
+// Shutdown refuses new event streams and ends the open ones, spread over the
+// given time. It returns when all are gone, or with the cause of ctx after those that are
+// left were cut. Safe to call twice.
+func (a *API) Shutdown(ctx context.Context, spread time.Duration) error {
+	return a.events.shutdown(ctx, spread)
+}
+
+// Streams returns how many event streams are open.
+func (a *API) Streams() int { return a.events.count() }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }

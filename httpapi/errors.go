@@ -7,6 +7,7 @@ import (
 	"turnlog/eventlog"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
+	"turnlog/limit"
 	"turnlog/session"
 )
 
@@ -40,6 +41,8 @@ var failures = []struct {
 	{identity.ErrUnauthorized, problem.Problem{Status: 401, Code: problem.CodeUnauthorized, Detail: "a valid token is required"}},
 	{identity.ErrForbidden, problem.Problem{Status: 403, Code: problem.CodeForbidden, Detail: "access is not allowed"}},
 	{identity.ErrUnavailable, problem.Problem{Status: 503, Code: problem.CodeUnavailable, Detail: "authentication is not available", Retryable: true, RetryAfter: retrySoon}},
+	{limit.ErrUserConnections, problem.Problem{Status: 429, Code: session.CodeQuota, Detail: "you have as many connections as a user may have", Retryable: true, RetryAfter: retryLater}},
+	{limit.ErrConnections, problem.Problem{Status: 503, Code: problem.CodeUnavailable, Detail: "this node has as many connections as it takes", Retryable: true, RetryAfter: retryLater}},
 	{eventlog.ErrBadID, problem.Problem{Status: 400, Code: problem.CodeInvalidRequest, Detail: "an id is empty, longer than 256 bytes when escaped, or not valid UTF-8"}},
 	{eventlog.ErrPolicyConflict, problem.Problem{Status: 409, Code: session.CodePolicyConflict, Detail: "on_disconnect cancel contradicts the policy of the thread or its kind"}},
 	{eventlog.ErrOutOfMemory, problem.Problem{Status: 503, Code: problem.CodeUnavailable, Detail: "the server has no room", Retryable: true, RetryAfter: retryLater}},

@@ -20,6 +20,7 @@ type Turns interface {
 type Sessions interface {
 	Turns
 	Settings
+	Node() string
 	Draining() bool
 }
 
@@ -59,39 +60,10 @@ type Log interface {
 	Frames
 	Threads
 	Queue
+	Requests
 }
 
 var (
 	_ Log      = (*eventlog.Log)(nil)
 	_ Sessions = (*session.Service)(nil)
 )
-
-// Hub lets event streams follow threads. *eventlog.Hub is one, by way of NewHub.
-type Hub interface {
-	// Reserve makes a viewer that delivers nothing before Rejoin. wake is called
-	// whenever the viewer may have something to deliver; it never blocks.
-	Reserve(ctx context.Context, thread eventlog.Thread, wake func()) (Viewer, error)
-}
-
-// Viewer is a position in one thread's frames; see eventlog.Viewer.
-type Viewer interface {
-	Rejoin(ctx context.Context, cursor eventlog.Cursor, policy eventlog.Policy) error
-	Next(ctx context.Context, maxFrames, maxBytes int) (eventlog.Delivery, error)
-	Position() (epoch string, lastSeq int64)
-	Leave(ctx context.Context, byServer bool)
-}
-
-var _ Viewer = (*eventlog.Viewer)(nil)
-
-// NewHub adapts the log's hub.
-func NewHub(hub *eventlog.Hub) Hub { return hubAdapter{hub} }
-
-type hubAdapter struct{ hub *eventlog.Hub }
-
-func (h hubAdapter) Reserve(ctx context.Context, thread eventlog.Thread, wake func()) (Viewer, error) {
-	v, err := h.hub.Reserve(ctx, thread, eventlog.JoinOptions{Wake: func(*eventlog.Viewer) { wake() }})
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}

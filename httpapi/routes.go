@@ -19,6 +19,7 @@ type route struct {
 func (a *API) routes() []route {
 	return []route{
 		{"GET", "/v1/turns", a.listTurns},
+		{"GET", "/v1/threads/{id}/events", a.events.serve},
 	}
 }
 
