@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"turnlog/eventlog"
+	"turnlog/identity"
 	"turnlog/reaper"
 	"turnlog/session"
 	"turnlog/wsapi"
@@ -21,7 +22,7 @@ type Options struct {
 	Reaper  reaper.Options
 	Sockets wsapi.Options
 
-	Auth   wsapi.Authenticator // nil = wsapi.NoAuth: for loopback only
+	Auth   identity.Authenticator // nil = identity.NoAuth: for loopback only
 	HTTP   HTTP
 	Drain  Drain
 	Entry  Entry
@@ -74,7 +75,7 @@ func (o Options) withDefaults() Options {
 	o.Drain.Timeout = max(o.Drain.Timeout, 0)
 	o.Drain.CloseSpread = min(max(o.Drain.CloseSpread, 0), o.Drain.Timeout)
 	if o.Auth == nil {
-		o.Auth = wsapi.NoAuth{}
+		o.Auth = identity.NoAuth{}
 	}
 	return o
 }

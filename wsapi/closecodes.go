@@ -1,6 +1,10 @@
 package wsapi
 
-import "github.com/coder/websocket"
+import (
+	"github.com/coder/websocket"
+
+	"turnlog/session"
+)
 
 // closing is why the server closes a connection.
 type closing struct {
@@ -10,6 +14,8 @@ type closing struct {
 	// byServer gives turns with policy cancel the reconnect window, because
 	// the viewer did not leave by its own will.
 	byServer bool
+
+	refusal string // counted under this code; "" = nothing was refused
 }
 
 // Why connections are closed. Old clients never reconnect after 1008, 1009,
@@ -21,7 +27,8 @@ var (
 	closeRenew    = closing{code: websocket.StatusServiceRestart, reason: "the token has expired", byServer: true}
 	closeSlow     = closing{code: 4008, reason: "too slow, resume", byServer: true}
 	closeSilent   = closing{code: 4008, reason: "silent for too long, resume"}
-	closeFlood    = closing{code: websocket.StatusPolicyViolation, reason: "too many messages"}
-	closeTooBig   = closing{code: websocket.StatusMessageTooBig, reason: "the message is too large"}
+	closeTrickle  = closing{code: 4008, reason: "a message took too long to arrive, resume", refusal: codeSlowSender}
+	closeFlood    = closing{code: websocket.StatusPolicyViolation, reason: "too many messages", refusal: codeFlood}
+	closeTooBig   = closing{code: websocket.StatusMessageTooBig, reason: "the message is too large", refusal: session.CodeTooLarge}
 	closeInternal = closing{code: websocket.StatusInternalError, reason: "internal error", byServer: true}
 )

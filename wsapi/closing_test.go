@@ -11,28 +11,31 @@ import (
 
 	"github.com/coder/websocket"
 
+	"turnlog/identity"
 	"turnlog/wsapi"
 )
 
 // gate is an Authenticator for tests.
-type gate func(token string) (wsapi.Identity, error)
+type gate func(token string) (identity.Identity, error)
 
-func (g gate) Authenticate(_ context.Context, r *http.Request) (wsapi.Identity, error) {
-	return g(wsapi.Token(r))
+func (g gate) Authenticate(_ context.Context, r *http.Request) (identity.Identity, error) {
+	return g(identity.Token(r))
 }
+
+func (g gate) Verify(_ context.Context, token string) (identity.Identity, error) { return g(token) }
 
 func TestB101_HandshakesAreRefusedBeforeTheUpgrade(t *testing.T) {
 	w := newWorld()
-	_, url := serve(t, w, wsapi.Options{}, gate(func(token string) (wsapi.Identity, error) {
+	_, url := serve(t, w, wsapi.Options{}, gate(func(token string) (identity.Identity, error) {
 		switch token {
 		case "good":
-			return wsapi.Identity{User: "ann"}, nil
+			return identity.Identity{User: "ann"}, nil
 		case "other":
-			return wsapi.Identity{}, fmt.Errorf("scope: %w", wsapi.ErrForbidden)
+			return identity.Identity{}, fmt.Errorf("scope: %w", identity.ErrForbidden)
 		case "later":
-			return wsapi.Identity{}, errors.New("no keys")
+			return identity.Identity{}, errors.New("no keys")
 		}
-		return wsapi.Identity{}, wsapi.ErrUnauthorized
+		return identity.Identity{}, identity.ErrUnauthorized
 	}))
 	status := func(url string, opts *websocket.DialOptions) int {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -73,8 +76,8 @@ func TestB101_HandshakesAreRefusedBeforeTheUpgrade(t *testing.T) {
 
 func TestB101_ExpiryCloses4001OrForOldClients1012(t *testing.T) {
 	w := newWorld()
-	soon := gate(func(string) (wsapi.Identity, error) {
-		return wsapi.Identity{User: "ann", Expires: time.Now().Add(20 * time.Millisecond)}, nil
+	soon := gate(func(string) (identity.Identity, error) {
+		return identity.Identity{User: "ann", Expires: time.Now().Add(20 * time.Millisecond)}, nil
 	})
 	_, url := serve(t, w, wsapi.Options{PingEvery: 40 * time.Millisecond}, soon)
 	p := dialRaw(t, url, &websocket.DialOptions{Subprotocols: []string{"turnlog.v1"}})
@@ -202,7 +205,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		{InboundBytes: 1}, {ThreadsPerConnection: -1}, {MessagesPerSecond: -1}, {StallLimit: -1},
 		{PingEvery: time.Minute, SilenceLimit: time.Second},
 	} {
-		if _, err := wsapi.New(w, w, w, wsapi.NoAuth{}, opts); err == nil {
+		if _, err := wsapi.New(w, w, w, identity.NoAuth{}, opts); err == nil {
 			t.Errorf("%+v accepted", opts)
 		}
 	}

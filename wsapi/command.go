@@ -58,6 +58,7 @@ func (c *conn) invalidMessage(why string) {
 
 // command checks a command in the order of the protocol's table and runs it.
 func (c *conn) command(fields map[string]json.RawMessage) {
+	allowed := c.srv.opts.Limits.Allow(c.who.User)
 	envelope := form{fields: fields}
 	cmd := command{request: envelope.requestID()}
 	cmd.name = envelope.text("command")
@@ -85,6 +86,8 @@ func (c *conn) command(fields map[string]json.RawMessage) {
 		why := "thread_id is required for " + cmd.name + " command"
 		c.ack(cmd, object(nil).text("error", why))
 		c.chatRefused(cmd, "invalid_command", why, false)
+	case !allowed:
+		c.refused(cmd, errTooFast)
 	default:
 		run(c, cmd)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"golang.org/x/time/rate"
 
+	"turnlog/identity"
 	"turnlog/line"
 )
 
@@ -22,7 +22,7 @@ type conn struct {
 	ws   *websocket.Conn
 	cork *corkedConn
 	id   string
-	who  Identity
+	who  identity.Identity
 	kind string // ?client=, what kind of client it says it is
 	v1   bool   // the client negotiated turnlog.v1
 	log  *slog.Logger
@@ -30,10 +30,11 @@ type conn struct {
 	base   context.Context // never ends; the library is cheaper with it
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
+	free   func() // gives the connection back to the limits
 
 	out     *outbox
 	pen     pen // the writer's own
-	intake  intake
+	intake  *intake
 	threads threads
 	tools   manifest
 	pulse   pulse
@@ -47,7 +48,7 @@ const cleanupTimeout = 10 * time.Second
 
 // serve runs a connection in goroutines of its own: when it returns, net/http
 // lets go of the request's buffers and stack. Shutdown waits for the connection.
-func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, who Identity) {
+func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, in *intake, who identity.Identity, free func()) {
 	base := context.WithoutCancel(r.Context())
 	ctx, cancel := context.WithCancel(base)
 	query := r.URL.Query()
@@ -55,16 +56,19 @@ func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, wh
 		srv: s, ws: ws, cork: cork, id: s.sessions.Node() + "." + rand.Text(), who: who, v1: ws.Subprotocol() == subprotocol,
 		base: base, ctx: ctx, cancel: cancel, out: newOutbox(),
 		pen:    pen{binary: query.Get("encoding") == "msgpack", batch: query.Get("batch") == "1"},
-		intake: intake{limiter: rate.NewLimiter(rate.Limit(s.opts.MessagesPerSecond), s.opts.MessageBurst)},
+		intake: in, free: free,
 	}
 	c.kind = clientKind(query)
 	c.log = s.log.With("conn", c.id)
 	cork.onStall = func() { c.shut(closeSlow) }
+	in.onFlood = func() { c.shut(closeFlood) }
+	c.pulse.expireAt(who.Expires)
 	c.pulse.next = time.Now().Add(s.opts.PingEvery)
 	c.send(object(nil).text("type", "welcome").number("protocol", 1).
 		text("node", s.sessions.Node()).time("server_time", time.Now()).end())
 	if !s.add(c) {
 		cancel()
+		free()
 		_ = ws.Close(closeRestart.code, closeRestart.reason)
 		return
 	}
@@ -75,6 +79,7 @@ func (s *Server) serve(r *http.Request, ws *websocket.Conn, cork *corkedConn, wh
 // it is left.
 func (c *conn) run() {
 	defer c.srv.remove(c)
+	defer c.free()
 	c.srv.opts.Metrics.Connected()
 	var writer sync.WaitGroup
 	writer.Go(func() { c.guard(c.write) })
@@ -104,6 +109,9 @@ func (c *conn) guard(part func()) {
 func (c *conn) shut(why closing) {
 	if !c.out.end(why) {
 		return
+	}
+	if why.refusal != "" {
+		c.srv.opts.Metrics.Refused(why.refusal)
 	}
 	if why.code == 0 {
 		c.cork.Conn.Close()

@@ -24,6 +24,9 @@ func (c *conn) control(fields map[string]json.RawMessage) {
 	case kind == "client_tools_manifest":
 		c.manifest(fields["tools"])
 		return
+	case kind == "reauth":
+		c.reauth(fields)
+		return
 	}
 	id := f.answer(kind)
 	switch {

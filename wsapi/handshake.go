@@ -1,14 +1,16 @@
 package wsapi
 
 import (
-	"errors"
+	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+
+	"turnlog/httpapi/problem"
+	"turnlog/session"
 )
 
 // retryAfter is what a draining node tells clients, in seconds.
@@ -52,51 +54,45 @@ func badQuery(query url.Values) string {
 // Everything that can be refused is refused before the upgrade.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.closing.Load() || s.sessions.Draining() {
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		http.Error(w, "this node is shutting down, connect again", http.StatusServiceUnavailable)
+		s.deny(w, r, denied{http.StatusServiceUnavailable, session.CodeDraining, "this node is shutting down, connect again", retryAfter})
 		return
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !s.opts.Origin(origin, r.Host) {
-		http.Error(w, "this origin is not allowed", http.StatusForbidden)
+		s.deny(w, r, denied{http.StatusForbidden, codeOrigin, "this origin is not allowed", 0})
 		return
 	}
 	if why := badQuery(r.URL.Query()); why != "" {
-		http.Error(w, why, http.StatusBadRequest)
+		s.deny(w, r, denied{http.StatusBadRequest, problem.CodeInvalidRequest, why, 0})
 		return
 	}
-	id, err := s.auth.Authenticate(r.Context(), r)
+	ctx, cancel := context.WithTimeout(r.Context(), handshakeLimit)
+	id, err := s.auth.Authenticate(ctx, r)
+	cancel()
 	if err != nil {
-		s.refuse(w, err)
+		s.refuse(w, r, err)
+		return
+	}
+	free, err := s.opts.Limits.Connect(id.User)
+	if err != nil {
+		s.deny(w, r, crowded(err))
 		return
 	}
 	cork := &corkedWriter{ResponseWriter: w, stall: s.opts.StallLimit}
+	intake := s.newIntake()
 	ws, err := websocket.Accept(cork, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the origin was checked above
 		CompressionMode:    websocket.CompressionDisabled,
+		OnPingReceived:     func(context.Context, []byte) bool { return intake.takeControl() },
+		OnPongReceived:     func(context.Context, []byte) { intake.takeControl() },
 	})
 	if err != nil {
+		free()
 		if cork.conn != nil {
 			cork.conn.Close()
 		}
 		return // Accept has answered
 	}
 	ws.SetReadLimit(s.opts.InboundBytes)
-	s.serve(r, ws, cork.conn, id)
-}
-
-func (s *Server) refuse(w http.ResponseWriter, err error) {
-	switch {
-	case errors.Is(err, errBadUser):
-		http.Error(w, errBadUser.Error(), http.StatusUnauthorized)
-	case errors.Is(err, ErrUnauthorized):
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, ErrUnauthorized.Error(), http.StatusUnauthorized)
-	case errors.Is(err, ErrForbidden):
-		http.Error(w, ErrForbidden.Error(), http.StatusForbidden)
-	default:
-		s.log.Warn("authentication is not available", "error", err)
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		http.Error(w, ErrNotReady.Error(), http.StatusServiceUnavailable)
-	}
+	s.serve(r, ws, cork.conn, intake, id, free)
 }

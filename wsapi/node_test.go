@@ -13,6 +13,7 @@ import (
 	"turnlog/agent"
 	"turnlog/agent/demo"
 	"turnlog/eventlog"
+	"turnlog/identity"
 	"turnlog/session"
 	"turnlog/wsapi"
 )
@@ -54,7 +55,7 @@ func node(t testing.TB, redisAddr string, opts wsapi.Options) string {
 	case <-time.After(patience):
 		t.Fatal("the node got no lease")
 	}
-	s, err := wsapi.New(svc, wsapi.NewHub(hub), log, wsapi.NoAuth{}, opts)
+	s, err := wsapi.New(svc, wsapi.NewHub(hub), log, identity.NoAuth{}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,10 @@ type Options struct {
 	PingEvery    time.Duration // visible ping frames (default 25 s)
 	SilenceLimit time.Duration // a peer silent for so long is closed (default 70 s)
 	StallLimit   time.Duration // how long a client may take no bytes at all before 4008 (default 30 s)
+	MessageLimit time.Duration // how long one message may take to arrive, plus a second per 32 KiB, before 4008 (default 30 s)
+
+	// Limits bound what users take of the node, across connections. nil = nothing is bounded.
+	Limits Limits
 
 	// Origin reports whether a browser page of this origin may connect. nil =
 	// pages of the same host only. Requests without an Origin header are not asked about.
@@ -43,7 +47,7 @@ type Metrics interface {
 	// Replayed counts headers that viewers were given: "complete",
 	// "incomplete", or "unknown" when there was nothing to replay.
 	Replayed(kind string)
-	// Refused counts commands that were not carried out, by their code.
+	// Refused counts handshakes, messages and commands that were refused, by their code.
 	Refused(code string)
 }
 
@@ -66,6 +70,10 @@ func (o Options) withDefaults() Options {
 	def(&o.PingEvery, 25*time.Second)
 	def(&o.SilenceLimit, 70*time.Second)
 	def(&o.StallLimit, 30*time.Second)
+	def(&o.MessageLimit, 30*time.Second)
+	if o.Limits == nil {
+		o.Limits = noLimits{}
+	}
 	if o.Origin == nil {
 		o.Origin = sameHost
 	}
@@ -93,8 +101,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("wsapi: ThreadsPerConnection must be positive, not %d", o.ThreadsPerConnection)
 	case o.MessagesPerSecond <= 0 || o.MessageBurst < 1:
 		return fmt.Errorf("wsapi: MessagesPerSecond and MessageBurst must be positive, not %g and %d", o.MessagesPerSecond, o.MessageBurst)
-	case o.PingEvery <= 0 || o.StallLimit <= 0:
-		return fmt.Errorf("wsapi: PingEvery and StallLimit must be positive, not %s and %s", o.PingEvery, o.StallLimit)
+	case o.PingEvery <= 0 || o.StallLimit <= 0 || o.MessageLimit <= 0:
+		return fmt.Errorf("wsapi: PingEvery, StallLimit and MessageLimit must be positive, not %s, %s and %s", o.PingEvery, o.StallLimit, o.MessageLimit)
 	case o.SilenceLimit <= o.PingEvery:
 		return fmt.Errorf("wsapi: SilenceLimit (%s) must be longer than PingEvery (%s)", o.SilenceLimit, o.PingEvery)
 	}

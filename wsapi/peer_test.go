@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
+	"turnlog/identity"
 	"turnlog/wsapi"
 )
 
@@ -26,7 +27,7 @@ const patience = 10 * time.Second
 func serve(t testing.TB, w *world, opts wsapi.Options, auth wsapi.Authenticator) (*wsapi.Server, string) {
 	t.Helper()
 	if auth == nil {
-		auth = wsapi.NoAuth{}
+		auth = identity.NoAuth{}
 	}
 	s, err := wsapi.New(w, w, w, auth, opts)
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 // clock, so that a jump of the wall clock closes nobody's socket.
 var origin = time.Now()
 
-// pulse is a connection's clock. next and expired belong to the server's tick.
+// pulse is a connection's clock. next belongs to the server's tick.
 type pulse struct {
 	next time.Time   // of the next ping
 	busy atomic.Bool // the reader carries out a command, so it hears nothing
+
+	expires atomic.Int64 // when the last token does, in ns since 1970; see never
 }
 
 // tick is called by the server about once a second.
@@ -23,8 +25,10 @@ func (c *conn) tick(now time.Time) {
 		// client is not to blame.
 	case now.Sub(origin)-time.Duration(c.cork.heard.Load()) > c.srv.opts.SilenceLimit:
 		c.shut(closeSilent)
+	case c.intake.overdue(now, c.srv.opts.MessageLimit):
+		c.shut(closeTrickle)
 	}
-	if !c.who.Expires.IsZero() && now.After(c.who.Expires) {
+	if c.pulse.expired(now) {
 		if c.v1 {
 			c.shut(closeExpired)
 		} else {

@@ -6,16 +6,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"golang.org/x/time/rate"
 
 	"turnlog/wsapi/pack"
 )
-
-// intake is the reader's own state.
-type intake struct {
-	limiter *rate.Limiter
-	buf     bytes.Buffer // of small messages
-}
 
 // keepIntake is the largest read buffer that a connection keeps.
 const keepIntake = 4 << 10
@@ -55,7 +48,9 @@ func (c *conn) receive() (websocket.MessageType, []byte, error) {
 		c.intake.buf = bytes.Buffer{}
 	}
 	c.intake.buf.Reset()
-	_, err = c.intake.buf.ReadFrom(r)
+	c.intake.begin()
+	_, err = c.intake.buf.ReadFrom(metered{r, c.intake})
+	c.intake.end()
 	return typ, c.intake.buf.Bytes(), err
 }
 

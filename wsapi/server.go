@@ -27,7 +27,7 @@ type Server struct {
 
 var _ http.Handler = (*Server)(nil)
 
-// New returns a server. auth decides about every handshake; NoAuth trusts everybody.
+// New returns a server. auth decides about every handshake; identity.NoAuth trusts everybody.
 func New(sessions Sessions, hub Hub, log Log, auth Authenticator, opts Options) (*Server, error) {
 	if sessions == nil || hub == nil || log == nil || auth == nil {
 		return nil, errors.New("wsapi: sessions, hub, log and auth are required")
@@ -59,7 +59,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // tickEvery is one second, or less when a test shortens the intervals.
 func (s *Server) tickEvery() time.Duration {
-	return min(time.Second, s.opts.PingEvery/4, (s.opts.SilenceLimit-s.opts.PingEvery)/4+time.Millisecond)
+	return min(time.Second, s.opts.PingEvery/4, s.opts.MessageLimit/4, (s.opts.SilenceLimit-s.opts.PingEvery)/4+time.Millisecond)
 }
 
 // tick looks at every connection once.

@@ -97,5 +97,5 @@ func (t *threads) finishedTurn(threadID, turnID string) {
 
 // thread names one of this connection's user's threads.
 func (c *conn) thread(id string) eventlog.Thread {
-	return eventlog.Thread{User: c.who.User, ID: id}
+	return c.who.Thread(id)
 }
