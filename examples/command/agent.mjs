@@ -12,6 +12,8 @@ const say = (frame) => process.stdout.write(JSON.stringify(frame) + "\n");
 const textOf = ({ content }) =>
   typeof content === "string" ? content : content.map((block) => block.text ?? "").join(" ");
 
+const wordsOf = (text) => text.split(/\s+/).filter(Boolean);
+
 // What comes in later: answers go to whoever asked, the rest is kept for the loop below.
 const waiting = new Map(); // ref -> resolve
 const steered = [];
@@ -39,7 +41,7 @@ function ask(request) {
 }
 
 const asked = textOf(start.message);
-let words = ["You", "said:", ...asked.split(/\s+/)];
+let words = ["You", "said:", ...wordsOf(asked)];
 
 if (words.includes("earlier")) {
   words = ["Earlier:", ...start.history.map((message) => `${message.role}=${textOf(message)}`)];
@@ -55,7 +57,7 @@ if (words.includes("shout")) {
 
 // After a restart the checkpoint says how far the last attempt had come.
 for (let done = start.checkpoint?.words ?? 0; done < words.length; done++) {
-  for (const text of steered.splice(0)) words.push("And", "now:", ...text.split(/\s+/));
+  for (const text of steered.splice(0)) words.push("And", "now:", ...wordsOf(text));
   say({ type: "chunk", content: words[done] + " " });
   say({ type: "checkpoint", state: { words: done + 1 } });
   await sleep(50);
