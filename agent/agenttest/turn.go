@@ -1,5 +1,3 @@
-// Package agenttest has a Turn for tests of agents: it records what the agent
-// emits, checks frames as the runtime does, and fails on demand.
 package agenttest
 
 import (

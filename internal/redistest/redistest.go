@@ -1,7 +1,3 @@
-// Package redistest gives tests a Redis: the real server, started on a free
-// port, or miniredis. Real servers are kept for the life of the test binary
-// and handed from test to test, emptied in between; a test that asks twice, or tests
-// that run in parallel, get one each. They end with the test binary, also when it is killed.
 package redistest
 
 import (
