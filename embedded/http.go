@@ -8,12 +8,12 @@ import (
 	"turnlog/httpapi"
 )
 
-// Handler serves /ws, the health checks, and what Options.HTTP adds.
+// Handler serves /ws, /v1, the health checks, and what Options.HTTP adds.
 func (n *Node) Handler() http.Handler { return n.handler }
 
 // mount makes the handler of the node's parts.
 func (n *Node) mount() (http.Handler, error) {
-	handler, err := httpapi.New(httpapi.Options{WebSocket: n.sockets, Ready: n.ready, Metrics: n.options.HTTP.Metrics})
+	handler, err := httpapi.New(httpapi.Options{WebSocket: n.sockets, Ready: n.ready, Metrics: n.options.HTTP.Metrics, API: n.api})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"turnlog/agent"
 	"turnlog/eventlog"
+	"turnlog/httpapi"
 	"turnlog/reaper"
 	"turnlog/session"
 	"turnlog/wsapi"
@@ -26,6 +27,7 @@ type Node struct {
 	hub     *eventlog.Hub
 	reaper  *reaper.Reaper
 	sockets *wsapi.Server
+	api     *httpapi.API
 	handler http.Handler
 
 	draining atomic.Bool
@@ -81,6 +83,9 @@ func (n *Node) wire(rdb redis.UniversalClient, agents map[string]agent.Agent) (e
 	if n.sockets, err = wsapi.New(n.service, wsapi.NewHub(n.hub), n.log, o.Auth, o.Sockets); err != nil {
 		return err
 	}
+	if n.api, err = httpapi.NewAPI(n.service, n.log, httpapi.NewHub(n.hub), o.Auth, o.API); err != nil {
+		return err
+	}
 	n.handler, err = n.mount()
 	return err
 }
@@ -99,6 +104,9 @@ func (n *Node) Reaper() *reaper.Reaper { return n.reaper }
 
 // Sockets are the node's WebSocket connections.
 func (n *Node) Sockets() *wsapi.Server { return n.sockets }
+
+// API serves /v1.
+func (n *Node) API() *httpapi.API { return n.api }
 
 // Ready is closed once the node can run turns.
 func (n *Node) Ready() <-chan struct{} { return n.service.Ready() }

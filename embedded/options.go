@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi"
 	"turnlog/identity"
 	"turnlog/reaper"
 	"turnlog/session"
@@ -21,6 +22,7 @@ type Options struct {
 	Hub     eventlog.HubOptions
 	Reaper  reaper.Options
 	Sockets wsapi.Options
+	API     httpapi.APIOptions // its event streams and calls count against Sockets.Limits unless they have limits of their own
 
 	Auth   identity.Authenticator // nil = identity.NoAuth: for loopback only
 	HTTP   HTTP
@@ -38,7 +40,7 @@ type HTTP struct {
 // Drain bounds the way down.
 type Drain struct {
 	Timeout     time.Duration // how long running turns may go on after Run's context has ended (default 30 s; negative = not at all)
-	CloseSpread time.Duration // over how long the sockets are closed meanwhile (default 1 s; negative = all at once); at most Timeout
+	CloseSpread time.Duration // over how long sockets and event streams are closed meanwhile (default 1 s; negative = all at once); at most Timeout
 }
 
 // Entry is what `turnlog nodes` tells operators about the node.
@@ -58,7 +60,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Session.Logger, &o.Hub.Logger, &o.Reaper.Logger, &o.Sockets.Logger} {
+	for _, logger := range []**slog.Logger{&o.Log.Logger, &o.Session.Logger, &o.Hub.Logger, &o.Reaper.Logger, &o.Sockets.Logger, &o.API.Logger} {
 		*logger = o.Logger
 	}
 	for _, d := range []struct {
@@ -74,6 +76,14 @@ func (o Options) withDefaults() Options {
 	}
 	o.Drain.Timeout = max(o.Drain.Timeout, 0)
 	o.Drain.CloseSpread = min(max(o.Drain.CloseSpread, 0), o.Drain.Timeout)
+	if limits := o.Sockets.Limits; limits != nil {
+		if o.API.Allow == nil {
+			o.API.Allow = limits.Allow
+		}
+		if o.API.Events.Connect == nil {
+			o.API.Events.Connect = limits.Connect
+		}
+	}
 	if o.Auth == nil {
 		o.Auth = identity.NoAuth{}
 	}

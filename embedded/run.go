@@ -54,7 +54,7 @@ const closeGrace = 2 * time.Second
 func (n *Node) drain(ctx context.Context) {
 	n.draining.Store(true)
 	ctx, cancel := context.WithCancel(ctx)
-	var watch, both sync.WaitGroup
+	var watch, all sync.WaitGroup
 	watch.Go(func() {
 		select {
 		case <-n.hurried:
@@ -63,17 +63,22 @@ func (n *Node) drain(ctx context.Context) {
 		}
 	})
 	limits := n.options.Drain
-	both.Go(func() {
+	all.Go(func() {
 		waiting, cancel := context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 		n.tell("drain turns", n.service.Drain(waiting))
 	})
-	both.Go(func() {
+	all.Go(func() {
 		closing, cancel := context.WithTimeout(ctx, limits.CloseSpread+closeGrace)
 		defer cancel()
 		n.tell("close sockets", n.sockets.Shutdown(closing, limits.CloseSpread))
 	})
-	both.Wait()
+	all.Go(func() {
+		closing, cancel := context.WithTimeout(ctx, limits.CloseSpread+closeGrace)
+		defer cancel()
+		n.tell("close event streams", n.api.Shutdown(closing, limits.CloseSpread))
+	})
+	all.Wait()
 	cancel()
 	watch.Wait()
 }

@@ -27,7 +27,7 @@ type Viewer interface {
 
 // Requests says which connection runs a tool call.
 type Requests interface {
-	ClaimRequest(ctx context.Context, thread eventlog.Thread, requestID, conn string) (bool, error)
+	line.Log
 	line.Releaser
 }
 
