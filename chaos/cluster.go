@@ -14,6 +14,7 @@ import (
 
 	"turnlog/chaos/verify"
 	"turnlog/internal/netproxy"
+	"turnlog/internal/process"
 )
 
 // cluster is Redis, the nodes, and the proxies around them.
@@ -21,7 +22,7 @@ type cluster struct {
 	binary string
 	flags  []string
 	cuts   []int64
-	redis  *process
+	redis  *process.Process
 	addr   string // of Redis itself
 	slots  [Nodes]*slot
 
@@ -36,7 +37,7 @@ type slot struct {
 	taking sync.Mutex      // one fault of the process at a time: a drain may last longer than planned
 
 	mu    sync.Mutex
-	node  *process
+	node  *process.Process
 	id    string
 	front *netproxy.Proxy // to the node; nil while it is down
 	calm  bool            // no more cuts
@@ -46,7 +47,7 @@ type slot struct {
 type logged struct {
 	node int
 	name string
-	out  *output
+	out  *process.Output
 }
 
 func startCluster(binary, dir string, s *Schedule) (*cluster, error) {
@@ -57,7 +58,7 @@ func startCluster(binary, dir string, s *Schedule) (*cluster, error) {
 		"--replay.max_frames", "1000000", "--replay.max_bytes", "1GiB", "--replay.retention", "1h", "--log.level", logLevel(),
 	}}
 	var err error
-	if c.redis, c.addr, err = startRedis(dir); err != nil {
+	if c.redis, c.addr, err = process.StartRedis(startPatience, dir); err != nil {
 		return nil, err
 	}
 	for i := range c.slots {
@@ -88,21 +89,21 @@ func startCluster(binary, dir string, s *Schedule) (*cluster, error) {
 func (c *cluster) start(i int) error {
 	s := c.slots[i]
 	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--redis", "redis://" + s.back.Addr(), "--redis.start_timeout", startPatience.String()}, c.flags...)
-	p, err := spawn(c.binary, args...)
+	p, err := process.Start(nil, c.binary, args...)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.logs = append(c.logs, logged{i, fmt.Sprintf("node %d, start %d", i, len(c.logs)), p.out})
+	c.logs = append(c.logs, logged{i, fmt.Sprintf("node %d, start %d", i, len(c.logs)), p.Stderr})
 	c.mu.Unlock()
 	s.mu.Lock()
 	s.node = p
 	s.mu.Unlock()
-	found, err := p.out.await(listening, p.done)
+	addr, id, err := p.Listening(startPatience)
 	if err != nil {
 		return err
 	}
-	front, err := netproxy.Start(found[1], netproxy.Options{})
+	front, err := netproxy.Start(addr, netproxy.Options{})
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (c *cluster) start(i int) error {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.id, s.front = found[2], front
+	s.id, s.front = id, front
 	if s.calm {
 		front.CutAfter(nil)
 	}
@@ -132,7 +133,7 @@ func (c *cluster) stop(i int) {
 	s.node, s.front = nil, nil
 	s.mu.Unlock()
 	if node != nil {
-		node.kill()
+		node.Kill()
 	}
 	if front != nil {
 		front.Close()
@@ -140,7 +141,7 @@ func (c *cluster) stop(i int) {
 }
 
 // process is the node in a slot, nil when there is none.
-func (c *cluster) process(i int) *process {
+func (c *cluster) process(i int) *process.Process {
 	c.slots[i].mu.Lock()
 	defer c.slots[i].mu.Unlock()
 	return c.slots[i].node
@@ -185,11 +186,11 @@ func (c *cluster) heal(ctx context.Context) error {
 		}
 		s.mu.Unlock()
 		if p := c.process(i); p != nil {
-			p.signal(syscall.SIGCONT)
+			p.Signal(syscall.SIGCONT)
 		}
 	}
 	for i := range c.slots {
-		if p := c.process(i); p == nil || p.ended(0) {
+		if p := c.process(i); p == nil || p.Ended(0) {
 			c.stop(i)
 			if err := c.start(i); err != nil {
 				return err
@@ -221,12 +222,12 @@ func (c *cluster) close() {
 			continue
 		}
 		if p := c.process(i); p != nil {
-			p.signal(syscall.SIGCONT)
+			p.Signal(syscall.SIGCONT)
 		}
 		c.stop(i)
 		s.back.Close()
 	}
-	c.redis.kill()
+	c.redis.Kill()
 }
 
 // complaints are lines that no fault excuses.

@@ -103,7 +103,7 @@ func (c *cluster) idNow(i int) string {
 	if s.node == nil {
 		return ""
 	}
-	if named := renamed.FindAllStringSubmatch(s.node.out.String(), -1); len(named) > 0 {
+	if named := renamed.FindAllStringSubmatch(s.node.Stderr.String(), -1); len(named) > 0 {
 		return named[len(named)-1][1]
 	}
 	return s.id

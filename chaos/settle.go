@@ -211,11 +211,11 @@ func (r *run) nodes(left *verify.Residue) {
 		if p == nil {
 			continue
 		}
-		n := verify.Node{Name: "node " + strconv.Itoa(i), RSS: p.rss(), MaxRSS: memory, MaxRoutine: 250}
-		before := len(p.out.String())
-		p.signal(syscall.SIGQUIT)
-		p.ended(20 * time.Second)
-		stacks := p.out.String()[before:]
+		n := verify.Node{Name: "node " + strconv.Itoa(i), RSS: p.RSS(), MaxRSS: memory, MaxRoutine: 250}
+		before := p.Stderr.Mark()
+		p.Signal(syscall.SIGQUIT)
+		p.Ended(20 * time.Second)
+		stacks := p.Stderr.Since(before)
 		n.Goroutines, n.Stacks = strings.Count(stacks, "\ngoroutine "), stacks
 		left.Nodes = append(left.Nodes, n)
 		r.options.Log("%s: %d goroutines, %d MiB", n.Name, n.Goroutines, n.RSS>>20)

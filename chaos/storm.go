@@ -90,17 +90,17 @@ func (s *storm) hit(ctx context.Context, f Fault) {
 		_ = c.start(f.Node) // heal tries again
 	case Term:
 		if p := c.process(f.Node); p != nil {
-			p.signal(syscall.SIGTERM)
-			p.ended(20 * time.Second)
+			p.Signal(syscall.SIGTERM)
+			p.Ended(20 * time.Second)
 			c.stop(f.Node)
 		}
 		sleep(ctx, f.For)
 		_ = c.start(f.Node)
 	case Pause:
 		if p := c.process(f.Node); p != nil {
-			p.signal(syscall.SIGSTOP)
+			p.Signal(syscall.SIGSTOP)
 			sleep(ctx, f.For)
-			p.signal(syscall.SIGCONT)
+			p.Signal(syscall.SIGCONT)
 		}
 	case Isolate:
 		back.BlackHole()

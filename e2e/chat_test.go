@@ -39,14 +39,14 @@ func (c *terminal) types(line string) { _, _ = io.WriteString(c.in, line+"\n") }
 // sees waits for text on stdout, notes for a status line on stderr.
 func (c *terminal) sees(t testing.TB, pattern string) {
 	t.Helper()
-	if _, err := c.stdout.await(regexp.MustCompile(pattern), nil); err != nil {
+	if _, err := c.stdout.Await(patience, regexp.MustCompile(pattern)); err != nil {
 		t.Fatalf("stdout: %v\nstderr:\n%s", err, c.stderr)
 	}
 }
 
 func (c *terminal) notes(t testing.TB, pattern string) {
 	t.Helper()
-	if _, err := c.stderr.await(regexp.MustCompile(pattern), nil); err != nil {
+	if _, err := c.stderr.Await(patience, regexp.MustCompile(pattern)); err != nil {
 		t.Fatalf("stderr: %v", err)
 	}
 }

@@ -61,21 +61,6 @@ var jumpy = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// serveAs is serve with another program.
-func serveAs(program string, args ...string) (*node, error) {
-	p, err := spawn(nil, program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	found, err := p.stderr.await(listening, p.done)
-	if err != nil {
-		p.kill()
-		return nil, err
-	}
-	n := &node{process: p, addr: found[1], id: found[2]}
-	return n, n.ready()
-}
-
 func TestB86_ClockJumpsOnANodeChangeNothing(t *testing.T) {
 	t.Parallel()
 	program, err := jumpy()

@@ -158,7 +158,7 @@ func child(t testing.TB, p *process) *os.Process {
 	t.Helper()
 	var pid int
 	eventually(t, "the wrapper has a child", func() bool {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.cmd.Process.Pid, p.cmd.Process.Pid))
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid(), p.Pid()))
 		if err != nil {
 			return false
 		}
@@ -187,11 +187,11 @@ func TestB87_F10_AsFirstProcessOfAContainer(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(wrapper.kill)
-			found, err := wrapper.stderr.await(listening, wrapper.done)
+			addr, id, err := wrapper.Listening(patience)
 			if err != nil {
 				t.Fatalf("%v (needs the right to make user and process namespaces)", err)
 			}
-			n := &node{process: wrapper, addr: found[1], id: found[2]}
+			n := &node{process: wrapper, addr: addr, id: id}
 			inside := child(t, wrapper)
 			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", inside.Pid)); err != nil || !firstOfItsKind(string(b)) {
 				t.Fatalf("the node is not process 1 of a namespace of its own: %v\n%s", err, b)

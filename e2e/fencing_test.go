@@ -189,7 +189,7 @@ func TestB91_ADeletedThreadIsNotResurrected(t *testing.T) {
 			b.resume("t")
 			b.seq("t", 30)
 			late(t, p, user)
-			if p.nodes[1].cmd.ProcessState == nil {
+			if !p.nodes[1].Ended(0) {
 				eventually(t, "the owner is done with it", func() bool {
 					before := len(a.numbers("t"))
 					elapse(t, 300*time.Millisecond)

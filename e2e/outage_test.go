@@ -12,6 +12,7 @@ import (
 
 	"turnlog/e2e/wire"
 	"turnlog/internal/netproxy"
+	proc "turnlog/internal/process"
 )
 
 func TestB85_AnOutageOfThreeLeasesKillsNoTurn(t *testing.T) {
@@ -233,7 +234,7 @@ func TestF12_TheStopListenerOutlivesIdlenessAndRedis(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.redis.process = again
-			if _, err := again.stdout.await(redisReady, again.done); err != nil {
+			if _, err := again.stdout.Await(patience, proc.RedisReady); err != nil {
 				t.Fatal(err)
 			}
 		},

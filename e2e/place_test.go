@@ -2,11 +2,8 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	proc "turnlog/internal/process"
 )
 
 // place is where a test runs: some nodes on one Redis.
@@ -48,46 +47,17 @@ type redisServer struct {
 	own  *redis.Client // the tests' own connection
 }
 
-var redisReady = regexp.MustCompile(`Ready to accept connections`)
-
 func startRedis(args ...string) (*redisServer, error) {
 	dir, err := os.MkdirTemp(builtDir, "redis-")
 	if err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		all := append([]string{
-			"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir,
-			"--logfile", "", "--daemonize", "no",
-		}, args...)
-		p, err := spawn(nil, "redis-server", all...)
-		if err != nil {
-			return nil, fmt.Errorf("%w (install Debian's redis-server: make deps)", err)
-		}
-		if _, err := p.stdout.await(redisReady, p.done); err != nil {
-			p.kill()
-			if try < 3 && strings.Contains(p.stdout.String(), "in use") {
-				continue // somebody was faster
-			}
-			return nil, err
-		}
-		addr := "127.0.0.1:" + strconv.Itoa(port)
-		own := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience})
-		return &redisServer{process: p, addr: addr, dir: dir, own: own}, nil
-	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, addr, err := proc.StartRedis(patience, dir, args...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	own := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience})
+	return &redisServer{process: adopt(p), addr: addr, dir: dir, own: own}, nil
 }
 
 func (r *redisServer) url() string { return "redis://" + r.addr }

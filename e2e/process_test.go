@@ -1,106 +1,51 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	proc "turnlog/internal/process"
 )
 
 // patience is how long anything may take that should be quick.
 const patience = 60 * time.Second
 
-// output collects what a process writes and wakes whoever waits for a line.
-type output struct {
-	mu      sync.Mutex
-	buf     bytes.Buffer
-	changed chan struct{}
-}
-
-func newOutput() *output { return &output{changed: make(chan struct{})} }
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.changed)
-	o.changed = make(chan struct{})
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-// await waits for a match of pattern; done ends the wait early.
-func (o *output) await(pattern *regexp.Regexp, done <-chan struct{}) ([]string, error) {
-	timeout := time.After(patience)
-	for {
-		o.mu.Lock()
-		found, changed := pattern.FindStringSubmatch(o.buf.String()), o.changed
-		o.mu.Unlock()
-		if found != nil {
-			return found, nil
-		}
-		select {
-		case <-changed:
-		case <-done:
-			return nil, fmt.Errorf("process ended before %q:\n%s", pattern, o)
-		case <-timeout:
-			return nil, fmt.Errorf("no %q within %v:\n%s", pattern, patience, o)
-		}
-	}
-}
-
 // process is a child of the test, ended by its pid.
 type process struct {
-	cmd    *exec.Cmd
-	stdout *output
-	stderr *output
-	done   chan struct{}
+	*proc.Process
+	stdout *proc.Output
+	stderr *proc.Output
+	done   <-chan struct{}
 }
 
 func spawn(stdin io.Reader, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(name, args...), stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, p.stdout, p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.cmd.WaitDelay = 5 * time.Second
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	p, err := proc.Start(stdin, name, args...)
+	if err != nil {
+		return nil, err
 	}
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.done)
-	}()
-	return p, nil
+	return adopt(p), nil
 }
 
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
-
-// kill ends the process the hard way and waits for it.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
-	<-p.done
+func adopt(p *proc.Process) *process {
+	return &process{Process: p, stdout: p.Stdout, stderr: p.Stderr, done: p.Done()}
 }
+
+func (p *process) signal(s syscall.Signal) { p.Signal(s) }
+func (p *process) kill()                   { p.Kill() }
 
 // exit waits for the process to end by itself and returns its code.
 func (p *process) exit(t testing.TB) int {
 	t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(patience):
-		t.Fatalf("%v did not end within %v:\n%s", p.cmd.Args, patience, p.stderr)
+	if !p.Ended(patience) {
+		t.Fatalf("%s did not end within %v:\n%s", p, patience, p.stderr)
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.ExitCode()
 }
 
 // node is one running "turnlog serve".
@@ -110,21 +55,21 @@ type node struct {
 	id   string
 }
 
-var listening = regexp.MustCompile(`msg=listening .*?addr="?([0-9.:]+)"?.*? node="?([^\s"]+)`)
-
 // serve starts a node and waits until it is ready.
-func serve(args ...string) (*node, error) {
+func serve(args ...string) (*node, error) { return serveAs(binary(), args...) }
+
+// serveAs is serve with another program.
+func serveAs(program string, args ...string) (*node, error) {
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
-	p, err := spawn(nil, binary(), args...)
+	p, err := spawn(nil, program, args...)
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.stderr.await(listening, p.done)
-	if err != nil {
+	n := &node{process: p}
+	if n.addr, n.id, err = p.Listening(patience); err != nil {
 		p.kill()
 		return nil, err
 	}
-	n := &node{process: p, addr: found[1], id: found[2]}
 	if err := n.ready(); err != nil {
 		p.kill()
 		return nil, err

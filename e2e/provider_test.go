@@ -132,7 +132,7 @@ func children(t testing.TB, n *node) (pids []int) {
 		// pid (name) state ppid ...
 		rest := string(b[strings.LastIndexByte(string(b), ')')+1:])
 		fields := strings.Fields(rest)
-		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(n.cmd.Process.Pid) {
+		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(n.Pid()) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			pids = append(pids, pid)
 		}

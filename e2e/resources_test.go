@@ -11,7 +11,7 @@ import (
 // memory is the resident set of a node in bytes.
 func memory(t testing.TB, n *node) int64 {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.Pid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,6 +24,6 @@ func memory(t testing.TB, n *node) int64 {
 			return kb << 10
 		}
 	}
-	t.Fatalf("no VmRSS of process %d", n.cmd.Process.Pid)
+	t.Fatalf("no VmRSS of process %d", n.Pid())
 	return 0
 }

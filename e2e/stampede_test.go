@@ -21,7 +21,7 @@ import (
 // cpu is the time a process has spent on processors.
 func cpu(t testing.TB, n *node) time.Duration {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
 	if err != nil {
 		t.Fatal(err)
 	}
