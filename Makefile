@@ -20,8 +20,8 @@ build: ## build bin/turnlog
 	$(GO) build -o bin/turnlog ./cmd/turnlog
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, node and python3 (Debian), msgpackr and aimock (npm)
-	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3
+deps: ## install what the tests need: redis-server, node, python3 and jq (Debian), msgpackr and aimock (npm)
+	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3 jq:jq
 	@for peer in $(PEERS); do \
 		if [ ! -d $$peer/node_modules ]; then (cd $$peer && npm ci --no-audit --no-fund); fi; done
 
