@@ -53,3 +53,15 @@ func (r reason) public() error {
 	}
 	return ErrUnauthorized
 }
+
+// Reasons lists what Metrics.Refused may be told.
+func Reasons() []string {
+	var all []string
+	for _, why := range []reason{
+		reasonNoToken, reasonAmbiguous, reasonTooLong, reasonMalformed, reasonAlgorithm, reasonCritical, reasonUnknownKey, reasonSignature,
+		reasonClaims, reasonExpired, reasonEarly, reasonIssuer, reasonAudience, reasonSubject, reasonUnavailable,
+	} {
+		all = append(all, string(why))
+	}
+	return all
+}
