@@ -72,39 +72,35 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends s as a JSON string. Only what JSON demands is escaped,
 // so multi-byte text stays as it is; what is not UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s)) // each wrong byte becomes U+FFFD
+	}
+	return AppendQuoted(dst, s)
+}
+
+// AppendQuoted is AppendString for what is known to be UTF-8.
+func AppendQuoted[S string | []byte](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(s); {
+	for i := range len(s) {
 		c := s[i]
-		if c < utf8.RuneSelf {
-			if !special[c] {
-				i++
-				continue
-			}
-			dst = append(dst, s[from:i]...)
-			switch c {
-			case '"', '\\':
-				dst = append(dst, '\\', c)
-			case '\n':
-				dst = append(dst, '\\', 'n')
-			case '\r':
-				dst = append(dst, '\\', 'r')
-			case '\t':
-				dst = append(dst, '\\', 't')
-			default:
-				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			}
-			i++
-			from = i
+		if !special[c] {
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			dst = append(dst, s[from:i]...)
-			dst = append(dst, "\ufffd"...)
-			from = i + 1
+		dst = append(dst, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
-		i += n
 	}
 	dst = append(dst, s[from:]...)
 	return append(dst, '"')

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"turnlog/frame"
 )
 
 // ToJSON appends src, one MessagePack value, to dst as JSON text. On an error
@@ -179,7 +181,7 @@ func (d *decoder) text(dst []byte, n int) ([]byte, error) {
 	if !utf8.Valid(b) {
 		return dst, ErrUTF8
 	}
-	return appendQuoted(dst, b), nil
+	return frame.AppendQuoted(dst, b), nil
 }
 
 func (d *decoder) binary(dst []byte, n int) ([]byte, error) {
