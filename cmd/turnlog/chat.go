@@ -52,7 +52,7 @@ ended any other way.`
 
 // chatFlags are the flags of turnlog chat.
 type chatFlags struct {
-	url, user, thread, token, agent, data, policy string
+	url, user, thread, token, tokenFile, agent, data, policy string
 }
 
 // newChatCommand builds "turnlog chat".
@@ -75,6 +75,7 @@ func newChatCommand() *cobra.Command {
 	f.StringVar(&flags.user, "user", "", "user name, for servers without authentication")
 	f.StringVar(&flags.thread, "thread", "terminal", "conversation to talk in; resumed when it already runs")
 	f.StringVar(&flags.token, "token", "", "bearer token (default: environment TURNLOG_TOKEN)")
+	f.StringVar(&flags.tokenFile, "token-file", "", "file that holds the bearer token; read again for every connection")
 	f.StringVar(&flags.agent, "agent", "", "agent to talk to (default: the server's)")
 	f.StringVar(&flags.data, "data", "", "further keys for the agent, a JSON object sent with every message")
 	f.StringVar(&flags.policy, "on-disconnect", "", "what happens when nobody watches: cancel, grace or preserve")
@@ -108,14 +109,12 @@ func runChat(ctx context.Context, cmd *cobra.Command, flags chatFlags, args []st
 			return fmt.Errorf("--data wants a JSON object such as '{\"demo\":{\"frames\":50}}': %w", err)
 		}
 	}
-	if flags.token == "" {
-		flags.token = os.Getenv("TURNLOG_TOKEN")
+	token, err := tokenSource(flags.token, flags.tokenFile, os.Getenv("TURNLOG_TOKEN"))
+	if err != nil {
+		return err
 	}
 	c := newChat(flags, extra, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	o := client.Options{User: flags.user, Handler: c.handler(), Adopt: func(string) bool { return false }}
-	if flags.token != "" {
-		o.Token = func(context.Context) (string, error) { return flags.token, nil }
-	}
+	o := client.Options{User: flags.user, Token: token, Handler: c.handler(), Adopt: func(string) bool { return false }}
 	address := chatAddress(flags.url)
 	conn, err := client.New(address, o)
 	if err != nil {

@@ -14,6 +14,7 @@ type Config struct {
 	Insecure   bool
 	Partitions int
 
+	Auth       AuthConfig
 	Redis      RedisConfig
 	Replay     ReplayConfig
 	History    HistoryConfig
@@ -22,6 +23,8 @@ type Config struct {
 	Node       NodeConfig
 	Drain      DrainConfig
 	Limits     LimitsConfig
+	HTTP       HTTPConfig
+	TLS        TLSConfig
 	Agent      AgentConfig
 	Log        LogConfig
 
@@ -85,6 +88,21 @@ type LimitsConfig struct {
 	InboundBytes         Bytes
 	ThreadsPerConnection int
 	RunningTurnsPerUser  int
+	Connections          int
+	ConnectionsPerUser   int
+	CommandsPerSecond    int
+}
+
+// HTTPConfig says whose pages may call, and which proxies are believed.
+type HTTPConfig struct {
+	Origins        []string
+	TrustedProxies []string
+}
+
+// TLSConfig names the files of a certificate; both are empty without TLS.
+type TLSConfig struct {
+	Cert string
+	Key  string
 }
 
 // AgentConfig chooses the agent.

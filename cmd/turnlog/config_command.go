@@ -48,7 +48,10 @@ func writeConfig(w io.Writer, config *loaded, asJSON bool) error {
 	printed := make(map[string]printedSetting, len(settings))
 	for _, s := range settings {
 		value := s.text(&config.Config)
-		if s.secret {
+		switch {
+		case s.unflagged && value != "":
+			value = "***"
+		case s.secret:
 			value = maskURL(value)
 		}
 		printed[s.key] = printedSetting{Value: value, Source: config.source[s.key]}

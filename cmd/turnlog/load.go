@@ -33,6 +33,9 @@ func (v *textValue) Type() string { return v.setting.kind() }
 
 func (v *textValue) Set(text string) error {
 	v.text = text
+	if v.setting.unflagged {
+		return fmt.Errorf("everybody on this machine can read a command line; use the variable %s or the configuration file", v.setting.env())
+	}
 	return v.setting.assign(&Config{}, text)
 }
 
@@ -53,6 +56,7 @@ func addFlagsOf(flags *pflag.FlagSet, table []setting) {
 	for _, s := range table {
 		usage := s.help + " (" + s.unit + ")"
 		flag := flags.VarPF(&textValue{setting: s, text: s.preset}, s.key, "", usage)
+		flag.Hidden = s.unflagged
 		if s.kind() == "bool" {
 			flag.NoOptDefVal = "true"
 		}
@@ -83,7 +87,7 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 	for _, s := range settings {
 		text, source := s.preset, "default"
 		if file.InConfig(s.key) {
-			scalar, err := fileText(file.Get(s.key))
+			scalar, err := s.fileText(file.Get(s.key))
 			if err != nil {
 				return nil, fmt.Errorf("%s (file %s): %w", s.key, path, err)
 			}
@@ -127,7 +131,7 @@ func load(flags *pflag.FlagSet, environ []string) (*loaded, error) {
 			result.Agent.Name, result.source["agent"] = specs[0].Name, "first of "+agentsKey
 		}
 	}
-	result.warnings = append(unknownVariables(env, result.Agents), result.idleSettings()...)
+	result.warnings = append(unknownVariables(env, result.Agents), append(result.idleSettings(), result.authWarnings()...)...)
 	return result, nil
 }
 
@@ -221,6 +225,23 @@ func quoteKey(spelled, delimiter string) string {
 		return fmt.Sprintf("the dotted key %q", spelled)
 	}
 	return fmt.Sprintf("%q under %q", parts[len(parts)-1], strings.Join(parts[:len(parts)-1], "."))
+}
+
+// fileText turns what the file says into text. Only settings that are lists may be
+// written as lists there.
+func (s setting) fileText(value any) (string, error) {
+	items, isList := value.([]any)
+	if !isList || s.kind() != "list" {
+		return fileText(value)
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		var err error
+		if texts[i], err = fileText(item); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(texts, ", "), nil
 }
 
 // fileText turns a scalar of the file into text; lists, tables and empty

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/edge"
 	"turnlog/reaper"
 	"turnlog/session"
 	"turnlog/wsapi"
@@ -26,6 +27,7 @@ type metrics struct {
 	session sessionMetrics
 	reaper  reaperMetrics
 	sockets socketMetrics
+	auth    authMetrics
 }
 
 var (
@@ -46,6 +48,7 @@ func newMetrics() *metrics {
 	m.session = newSessionMetrics(parts)
 	m.reaper = newReaperMetrics(parts)
 	m.sockets = newSocketMetrics(parts)
+	m.auth = newAuthMetrics(parts)
 	return m
 }
 
@@ -198,9 +201,10 @@ func newSocketMetrics(m maker) socketMetrics {
 		got:       m.counter("turnlog_received_messages_total", "WebSocket messages received."),
 		gotBytes:  m.counter("turnlog_received_bytes_total", "Bytes of these."),
 		replays:   m.counters("turnlog_replays_total", "Headers that viewers were given: complete, incomplete, or unknown (nothing to replay).", "kind", "complete", "incomplete", "unknown"),
-		refusals: m.counters("turnlog_refusals_total", "Commands that were refused, by code (docs/protocol.md, section 2).", "code",
+		refusals: m.counters("turnlog_refusals_total", "Handshakes, messages, commands and HTTP requests that were refused, by code (docs/protocol.md, section 2).", "code",
 			session.CodeBusy, session.CodeConflict, session.CodePolicyConflict, session.CodeQuota, session.CodeDraining, session.CodeUnavailable,
-			session.CodeTooLarge, session.CodeRateLimited, session.CodeUnknownAgent, session.CodeInvalid),
+			session.CodeTooLarge, session.CodeRateLimited, session.CodeUnknownAgent, session.CodeInvalid,
+			"too_many_connections", "too_many_connections_of_user", "flood", "slow_sender", edge.CodeOrigin, edge.CodeHost),
 	}
 }
 

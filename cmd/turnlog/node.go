@@ -15,6 +15,7 @@ import (
 	"turnlog/agent"
 	"turnlog/embedded"
 	"turnlog/eventlog"
+	"turnlog/identity"
 )
 
 // node is a node of package embedded, with the server and the log lines of this
@@ -24,11 +25,22 @@ type node struct {
 	config Config
 	logger *slog.Logger
 	http   *http.Server
+	keys   *identity.JWT // nil without keys to keep up to date
+	cert   *certificate  // nil without TLS
 }
 
 // serve builds a node and runs it until a signal has drained it.
 func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-chan os.Signal) error {
 	agents, err := buildAgents(config, logger)
+	if err != nil {
+		return err
+	}
+	measured := newMetrics()
+	auth, keys, err := newAuth(config, logger, measured.auth)
+	if err != nil {
+		return err
+	}
+	cert, err := newCertificate(config.TLS, logger)
 	if err != nil {
 		return err
 	}
@@ -54,7 +66,7 @@ func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-ch
 	defer rdb.Close()
 
 	starting, release := untilSignal(ctx, signals)
-	n, err := newNode(starting, config, rdb, agents, listener.Addr(), logger)
+	n, err := newNode(starting, config, rdb, agents, auth, measured, listener.Addr(), logger)
 	if signalled := release(); signalled {
 		if err == nil {
 			return n.Close()
@@ -64,22 +76,26 @@ func serve(ctx context.Context, config Config, logger *slog.Logger, signals <-ch
 	if err != nil {
 		return err
 	}
+	n.keys, n.cert = keys, cert
 	return n.run(ctx, listener, inside, signals)
 }
 
 // newNode waits for Redis and makes the node on it.
-func newNode(ctx context.Context, config Config, rdb *redis.Client, agents map[string]agent.Agent, addr net.Addr, logger *slog.Logger) (*node, error) {
+func newNode(ctx context.Context, config Config, rdb *redis.Client, agents map[string]agent.Agent, auth identity.Authenticator, measured *metrics, addr net.Addr, logger *slog.Logger) (*node, error) {
 	if err := awaitRedis(ctx, rdb, config.Redis, logger); err != nil {
 		return nil, err
 	}
 	warnEviction(ctx, rdb, logger)
 	n := &node{config: config, logger: logger}
-	measured := newMetrics()
 	options := nodeOptions(config, measured)
+	options.Auth = auth
 	options.Session.AgentOf = agentOf(func() *eventlog.Log { return n.Log() }, config)
 	options.Entry = embedded.Entry{Address: addr.String(), Version: buildVersion()}
 	options.Logger = logger
-	var err error
+	err := expose(&options, config, measured, logger)
+	if err != nil {
+		return nil, err
+	}
 	if n.Node, err = embedded.New(ctx, rdb, agents, options); err != nil {
 		if unusable := (*embedded.OpenError)(nil); errors.As(err, &unusable) {
 			return nil, fmt.Errorf("redis at %s: %w", maskURL(config.Redis.URL), err)

@@ -22,7 +22,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(explainFlag)
-	root.AddCommand(newServeCommand(), newChatCommand(), newTurnsCommand(), newNodesCommand(), newKeysCommand(), newConfigCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newChatCommand(), newTurnsCommand(), newNodesCommand(), newKeysCommand(), newConfigCommand(), newTokenCommand(), newBenchCommand(), newVersionCommand())
 	return root
 }
 

@@ -23,12 +23,18 @@ func (n *node) run(ctx context.Context, listener net.Listener, inside *embeddedR
 	if inside != nil {
 		group.Go(func() error { return inside.run(ground) })
 	}
+	if n.keys != nil {
+		group.Go(func() error { return n.keys.Run(ground) })
+	}
 	group.Go(func() error {
-		if err := n.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.serveHTTP(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
+	if n.cert != nil {
+		group.Go(func() error { return n.cert.run(ground) })
+	}
 	group.Go(func() error {
 		n.announce(running, listener.Addr())
 		return nil
@@ -45,6 +51,15 @@ func (n *node) run(ctx context.Context, listener net.Listener, inside *embeddedR
 	err := group.Wait()
 	n.logger.Info("stopped")
 	return err
+}
+
+// serveHTTP serves until the server is closed; with TLS it speaks HTTP/2 too.
+func (n *node) serveHTTP(listener net.Listener) error {
+	if n.cert == nil {
+		return n.http.Serve(listener)
+	}
+	n.http.TLSConfig = n.cert.config()
+	return n.http.ServeTLS(listener, "", "")
 }
 
 // announce tells where the node listens once it can run turns.

@@ -39,6 +39,7 @@ func newServeCommand() *cobra.Command {
 				logger.Warn(warning)
 			}
 			routeRedisLog(logger)
+			forgetSecrets()
 
 			// Two: the second signal must not be lost while the first one is handled.
 			signals := make(chan os.Signal, 2)

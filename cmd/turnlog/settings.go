@@ -1,20 +1,25 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"turnlog/identity"
+)
 
 // setting is one row of the table: the only place where a setting's name,
 // default and meaning are written down. Flags, environment names, the
 // configuration file, `turnlog config` and the table in docs/operations.md are
 // all made from it.
 type setting struct {
-	key     string
-	preset  string // default, as a person would write it
-	unit    string // what values look like, for people
-	help    string // meaning, one sentence
-	danger  string // what goes wrong with a careless value; may be empty
-	secret  bool   // holds a password: masked when printed
-	choices []string
-	at      func(*Config) any // pointer to the field; its type decides how values are read
+	key       string
+	preset    string // default, as a person would write it
+	unit      string // what values look like, for people
+	help      string // meaning, one sentence
+	danger    string // what goes wrong with a careless value; may be empty
+	secret    bool   // holds a password: masked when printed
+	unflagged bool   // all of it is secret, so it is refused on the command line and never printed
+	choices   []string
+	at        func(*Config) any // pointer to the field; its type decides how values are read
 }
 
 // env is the setting's environment variable.
@@ -26,11 +31,26 @@ const envPrefix = "TURNLOG_"
 
 var settings = []setting{
 	{key: "listen", preset: "127.0.0.1:8080", unit: "host:port", help: "address of the HTTP and WebSocket server; port 0 picks a free one",
-		danger: "beyond loopback everybody who reaches the port may act as any user", at: func(c *Config) any { return &c.Listen }},
+		danger: "beyond loopback it wants auth.mode jwt", at: func(c *Config) any { return &c.Listen }},
 	{key: "insecure", preset: "false", unit: "true or false", help: "allow listening beyond loopback without authentication",
 		danger: "only behind something that authenticates", at: func(c *Config) any { return &c.Insecure }},
 	{key: "partitions", preset: "64", unit: "1 to 4096", help: "number of partitions of the keys; part of the stored format",
 		danger: "fixed by the first start; a node configured otherwise refuses to start", at: func(c *Config) any { return &c.Partitions }},
+
+	{key: "auth.mode", preset: authNone, unit: "none or jwt", choices: []string{authNone, authJWT},
+		help: "who people are: whoever they say (none), or whom their token names (jwt)", danger: "with none everybody who reaches the port may act as any user, and on loopback as administrator",
+		at: func(c *Config) any { return &c.Auth.Mode }},
+	{key: "auth.secret", preset: "", unit: "at least 32 bytes", help: "secret that tokens are signed with (HS256); only in the environment or the file",
+		danger: "whoever has it can be any user", secret: true, unflagged: true, at: func(c *Config) any { return &c.Auth.Secret }},
+	{key: "auth.key_files", preset: "", unit: "list of files", help: "public keys (PEM) that tokens are signed with: RSA (RS256), P-256 (ES256), Ed25519 (EdDSA); read again when they change",
+		at: func(c *Config) any { return &c.Auth.KeyFiles }},
+	{key: "auth.jwks_url", preset: "", unit: "https URL", help: "JWK set of the identity provider; http only on loopback",
+		danger: "whoever can change what it answers can be any user", secret: true, at: func(c *Config) any { return &c.Auth.JWKSURL }},
+	{key: "auth.issuer", preset: "", unit: "text", help: "what iss of a token must be; empty: anything", at: func(c *Config) any { return &c.Auth.Issuer }},
+	{key: "auth.audience", preset: "", unit: "text", help: "what aud of a token must be or contain; empty: anything",
+		danger: "when empty, tokens that the issuer made for other services are let in", at: func(c *Config) any { return &c.Auth.Audience }},
+	{key: "auth.admin_scope", preset: identity.ScopeAdmin, unit: "text", help: "scope (claims scope, scp or scopes) that the calls of /admin need",
+		at: func(c *Config) any { return &c.Auth.AdminScope }},
 
 	{key: "redis.url", preset: "", unit: "redis://, rediss:// or unix:// URL", help: "where the log lives; empty: an embedded Redis inside the process",
 		danger: "with the embedded one nothing survives the process", secret: true, at: func(c *Config) any { return &c.Redis.URL }},
@@ -88,6 +108,19 @@ var settings = []setting{
 		at: func(c *Config) any { return &c.Limits.ThreadsPerConnection }},
 	{key: "limits.running_turns_per_user", preset: "32", unit: "turns, 0 = no limit", help: "turns of one user that may run at once",
 		at: func(c *Config) any { return &c.Limits.RunningTurnsPerUser }},
+	{key: "limits.connections", preset: "20000", unit: "connections", help: "WebSocket connections and event streams of this node; one more is refused with 503",
+		danger: "each takes about 20 KiB of memory", at: func(c *Config) any { return &c.Limits.Connections }},
+	{key: "limits.connections_per_user", preset: "1000", unit: "connections", help: "of these, for one user; one more is refused with 429",
+		danger: "without authentication everybody who names no user is the same one", at: func(c *Config) any { return &c.Limits.ConnectionsPerUser }},
+	{key: "limits.commands_per_second", preset: "500", unit: "commands per second", help: "commands and HTTP calls of one user on this node, in the long run; twice as many at once; more are refused as rate_limited",
+		at: func(c *Config) any { return &c.Limits.CommandsPerSecond }},
+
+	{key: "http.origins", preset: "", unit: "list of origins", help: "web pages of other hosts that may connect and call, like https://app.example.com, https://*.example.com or http://localhost:*; pages of the same host always may",
+		danger: "* allows every page and needs authentication", at: func(c *Config) any { return &c.HTTP.Origins }},
+	{key: "http.trusted_proxies", preset: "", unit: "list of addresses and CIDR ranges", help: "proxies whose X-Forwarded-For and Forwarded headers are believed",
+		danger: "an address that clients can have lets them choose theirs", at: func(c *Config) any { return &c.HTTP.TrustedProxies }},
+	{key: "tls.cert", preset: "", unit: "PEM file", help: "certificate chain for https and wss, read again when it changes; empty: no TLS here", at: func(c *Config) any { return &c.TLS.Cert }},
+	{key: "tls.key", preset: "", unit: "PEM file", help: "private key of tls.cert", at: func(c *Config) any { return &c.TLS.Key }},
 
 	{key: "agent", preset: agentDemo, unit: "demo, command or a name of the list agents",
 		help: "what answers messages that name no agent; command runs the program behind -- once per turn; left out, the first of the list agents", at: func(c *Config) any { return &c.Agent.Name }},

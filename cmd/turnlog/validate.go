@@ -20,7 +20,7 @@ type rule struct {
 // told at once, one sentence per line.
 func (c *Config) validate() error {
 	var problems []error
-	for _, rules := range [][]rule{c.listenRules(), c.rangeRules(), c.relationRules(), c.agentRules()} {
+	for _, rules := range [][]rule{c.listenRules(), c.edgeRules(), c.rangeRules(), c.relationRules(), c.agentRules(), c.authRules()} {
 		for _, r := range rules {
 			if r.broken {
 				problems = append(problems, errors.New(r.sentence))
@@ -41,8 +41,8 @@ func (c *Config) listenRules() []rule {
 	number, err := strconv.Atoi(port)
 	return []rule{
 		{err != nil || number < 0 || number > 65535, fmt.Sprintf("listen: %q is not a port; use 0 to 65535", port)},
-		{!loopback(host) && !c.Insecure, fmt.Sprintf("listen: %s can be reached from other machines and there is no authentication; "+
-			"listen on 127.0.0.1, or pass --insecure if something in front of it authenticates", c.Listen)},
+		{!loopback(host) && !c.Insecure && !c.authenticates(), fmt.Sprintf("listen: %s can be reached from other machines and there is no authentication; "+
+			"set auth.mode to jwt, listen on 127.0.0.1, or pass --insecure if something in front of it authenticates", c.Listen)},
 	}
 }
 
@@ -87,6 +87,9 @@ func (c *Config) rangeRules() []rule {
 		size("limits.inbound_bytes", c.Limits.InboundBytes, 4<<10, 256<<20),
 		between("limits.threads_per_connection", c.Limits.ThreadsPerConnection, 1, 100_000),
 		between("limits.running_turns_per_user", c.Limits.RunningTurnsPerUser, 0, 1_000_000),
+		between("limits.connections", c.Limits.Connections, 1, 10_000_000),
+		between("limits.connections_per_user", c.Limits.ConnectionsPerUser, 1, 10_000_000),
+		between("limits.commands_per_second", c.Limits.CommandsPerSecond, 1, 1_000_000),
 	}
 }
 

@@ -53,6 +53,11 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
+// parseList reads a list written on one line, with commas or spaces between.
+func parseList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+}
+
 // assign reads text into the setting's field of c. The error names the
 // setting and what it wants.
 func (s setting) assign(c *Config, text string) error {
@@ -69,6 +74,8 @@ func (s setting) assign(c *Config, text string) error {
 		*field = eventlog.OnBusy(text)
 	case *Bytes:
 		*field, err = parseBytes(text)
+	case *[]string:
+		*field = parseList(text)
 	case *bool:
 		if *field, err = strconv.ParseBool(text); err != nil {
 			err = fmt.Errorf("%q is neither true nor false", text)
@@ -101,6 +108,8 @@ func (s setting) text(c *Config) string {
 		return string(*field)
 	case *Bytes:
 		return field.String()
+	case *[]string:
+		return strings.Join(*field, ", ")
 	case *bool:
 		return strconv.FormatBool(*field)
 	case *int:
@@ -123,6 +132,8 @@ func (s setting) kind() string {
 		return "int"
 	case *time.Duration:
 		return "duration"
+	case *[]string:
+		return "list"
 	default:
 		return "string"
 	}

@@ -30,12 +30,8 @@ type Handler struct {
 var _ http.Handler = (*Handler)(nil)
 
 // New puts the edge in front of next.
-func New(next http.Handler, options Options) (*Handler, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return nil, err
-	}
-	return &Handler{next: next, opts: options, lines: rate.NewLimiter(linesPerSecond, linesBurst)}, nil
+func New(next http.Handler, options Options) *Handler {
+	return &Handler{next: next, opts: options.withDefaults(), lines: rate.NewLimiter(linesPerSecond, linesBurst)}
 }
 
 // ServeHTTP implements http.Handler.

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -28,7 +27,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.BodyLimit == 0 {
+	if o.BodyLimit <= 0 {
 		o.BodyLimit = 30 * time.Second
 	}
 	if o.Refused == nil {
@@ -38,11 +37,4 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func (o Options) validate() error {
-	if o.BodyLimit < 0 {
-		return errors.New("edge: BodyLimit must be positive")
-	}
-	return nil
 }
