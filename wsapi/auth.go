@@ -50,6 +50,10 @@ func (c *conn) reauth(fields map[string]json.RawMessage) {
 		c.invalidMessage("the frame reauth is not valid: " + string(f.details.end()))
 		return
 	}
+	if !c.srv.opts.Limits.Allow(c.who.User) {
+		c.notReauthenticated(session.CodeRateLimited, errTooFast.Message, true, request)
+		return
+	}
 	who, err := c.srv.auth.Verify(c.ctx, token)
 	switch {
 	case err == nil && who.User == c.who.User:

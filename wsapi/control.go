@@ -93,12 +93,21 @@ func (c *conn) answer(kind, id string, fields map[string]json.RawMessage) {
 			payload = payload.quoted(quoted, fields[key])
 		}
 	}
+	if !c.srv.opts.Limits.Allow(c.who.User) {
+		c.answerRefused(id, errTooFast)
+		return
+	}
 	err := c.srv.sessions.Answer(c.ctx, c.who.User, session.Answer{RequestID: id, Kind: answers[kind], Payload: payload.end()})
 	if err == nil {
 		return
 	}
-	// Control frames have no acknowledgement; an answer that was not stored is worth an error.
-	r := c.refusal(kind, err)
+	c.answerRefused(id, c.refusal(kind, err))
+}
+
+// answerRefused tells that an answer was not stored. Control frames have no
+// acknowledgement; this is worth an error.
+func (c *conn) answerRefused(id string, r *session.Refusal) {
+	c.srv.opts.Metrics.Refused(r.Code)
 	c.send(object(nil).text("type", "error").text("message", r.Message).text("code", r.Code).
 		text("request_id", id).flag("retryable", r.Retryable).end())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"turnlog/httpapi/edge"
 	"turnlog/httpapi/problem"
 	"turnlog/session"
 )
@@ -72,6 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	edge.SetUser(r.Context(), id.User)
 	free, err := s.opts.Limits.Connect(id.User)
 	if err != nil {
 		s.deny(w, r, crowded(err))

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"turnlog/httpapi/edge"
 	"turnlog/httpapi/problem"
 	"turnlog/limit"
 	"turnlog/session"
@@ -67,5 +68,6 @@ func crowded(err error) denied {
 // deny refuses a handshake.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request, d denied) {
 	s.opts.Metrics.Refused(d.code)
+	edge.SetCode(r.Context(), d.code)
 	problem.Write(w, r, &problem.Problem{Status: d.status, Code: d.code, Detail: d.detail, Retryable: d.retryAfter > 0, RetryAfter: d.retryAfter})
 }

@@ -133,9 +133,11 @@ func TestB104_CommandsBeyondTheUsersRateAreRefusedAndTheSocketLives(t *testing.T
 		`{"type":"error","message":"too many commands, slow down","code":"rate_limited","thread_id":"t","retryable":true}`)
 	p.send(`{"command":"nonsense"}`)
 	p.want(`{"error":"Unknown command"}`) // the table's order stays
+	p.send(`{"type":"tool_result","tool_call_id":"c","ok":true,"result":1}`)
+	p.want(`{"type":"error","message":"too many commands, slow down","code":"rate_limited","request_id":"c","retryable":true}`)
 	p.settle()
 	q.settle()
-	seen.want(t, "rate_limited", 2)
+	seen.want(t, "rate_limited", 3)
 	other := dial(t, url+"?user=bob")
 	other.send(list)
 	other.want(listed)
