@@ -51,7 +51,7 @@ func TestDefaultsAreValid(t *testing.T) {
 			t.Errorf("%s comes from %q, want default", key, source)
 		}
 	}
-	if len(settings) > 45 {
+	if len(settings) > 50 {
 		t.Errorf("%d settings are too many to know", len(settings))
 	}
 }
@@ -118,8 +118,15 @@ func TestMistakesAreSentencesNamingTheSetting(t *testing.T) {
 		{"sockets closed after the end", []string{"--drain.timeout", "4s", "--drain.close_spread", "5s"}, nil, []string{"drain.close_spread", "5s", "drain.timeout 4s"}},
 		{"both spellings of the redis flag", []string{"--redis", "redis://127.0.0.1:1", "--redis.url", "redis://:secret@127.0.0.1:2"}, nil, []string{"--redis ", "--redis.url"}},
 		{"nested and dotted", []string{"--config", twice}, nil, []string{"replay.retention", "twice", `dotted key "replay.retention"`, `"retention" under "replay"`}},
-		{"listening to everybody", []string{"--listen", "0.0.0.0:8080"}, nil, []string{"listen", "--insecure"}},
+		{"listening to everybody", []string{"--listen", "0.0.0.0:8080"}, nil, []string{"listen", "auth.mode to jwt", "--insecure"}},
 		{"listening to everybody by leaving the host out", []string{"--listen", ":8080"}, nil, []string{"listen", "--insecure"}},
+		{"jwt without keys", []string{"--auth.mode", "jwt"}, nil, []string{"auth.mode", "auth.secret", "auth.key_files", "auth.jwks_url"}},
+		{"a secret as flag", []string{"--auth.mode", "jwt", "--auth.secret", strings.Repeat("secret", 8)}, nil, []string{"auth.secret", "TURNLOG_AUTH_SECRET"}},
+		{"a short secret", []string{"--auth.mode", "jwt"}, []string{"TURNLOG_AUTH_SECRET=hunter2"}, []string{"auth.", "7 bytes", "openssl"}},
+		{"keys for nobody", []string{"--auth.jwks_url", "https://issuer.example/keys"}, nil, []string{"auth.mode", "auth.jwks_url", "set auth.mode to jwt"}},
+		{"an audience for nobody", []string{"--auth.audience", "x"}, nil, []string{"auth.mode", "auth.audience"}},
+		{"keys without TLS", []string{"--auth.mode", "jwt", "--auth.jwks_url", "http://issuer.example/keys"}, nil, []string{"auth.jwks_url", "https"}},
+		{"two scopes for admin", []string{"--auth.admin_scope", "a b"}, nil, []string{"auth.admin_scope"}},
 		{"listen without port", []string{"--listen", "localhost"}, nil, []string{"listen", "host:port"}},
 		{"port out of range", []string{"--listen", "127.0.0.1:99999"}, nil, []string{"listen", "99999"}},
 		{"command without program", []string{"--agent", "command"}, nil, []string{"agent", "--agent command -- "}},
@@ -139,8 +146,10 @@ func TestMistakesAreSentencesNamingTheSetting(t *testing.T) {
 					t.Errorf("%q does not mention %q", err, want)
 				}
 			}
-			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("%q shows a password", err)
+			for _, shown := range []string{":secret", "secretsecret", "hunter2"} {
+				if strings.Contains(err.Error(), shown) {
+					t.Errorf("%q shows a password", err)
+				}
 			}
 		})
 	}
@@ -154,6 +163,17 @@ func TestB102_ListeningBeyondLoopbackNeedsInsecure(t *testing.T) {
 	}
 	if _, err := loadWith(t, []string{"--listen", "0.0.0.0:0", "--insecure"}, nil); err != nil {
 		t.Errorf("--insecure was refused: %v", err)
+	}
+}
+
+func TestB102_ListeningBeyondLoopbackWithTokens(t *testing.T) {
+	config, err := loadWith(t, []string{"--listen", "0.0.0.0:0", "--auth.mode", "jwt"}, []string{"TURNLOG_AUTH_SECRET=" + strings.Repeat("x", 32)})
+	if err != nil || len(config.warnings) != 0 {
+		t.Errorf("%v, %q", err, config.warnings)
+	}
+	config, err = loadWith(t, []string{"--auth.mode", "jwt", "--auth.jwks_url", "https://issuer.example/keys"}, nil)
+	if err != nil || len(config.warnings) != 1 || !strings.Contains(config.warnings[0], "auth.audience") {
+		t.Errorf("%v, %q", err, config.warnings)
 	}
 }
 

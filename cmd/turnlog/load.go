@@ -32,10 +32,10 @@ func (v *textValue) String() string { return v.text }
 func (v *textValue) Type() string { return v.setting.kind() }
 
 func (v *textValue) Set(text string) error {
-	v.text = text
 	if v.setting.unflagged {
-		return fmt.Errorf("everybody on this machine can read a command line; use the variable %s or the configuration file", v.setting.env())
+		return nil // load refuses it, in an error that does not repeat it
 	}
+	v.text = text
 	return v.setting.assign(&Config{}, text)
 }
 
@@ -159,6 +159,8 @@ func changedFlag(flags *pflag.FlagSet, s setting) (text, name string, err error)
 		flag := flags.Lookup(candidate)
 		switch {
 		case flag == nil || !flag.Changed:
+		case s.unflagged:
+			return "", "", fmt.Errorf("%s: everybody on this machine can read a command line; use the variable %s or the configuration file", s.key, s.env())
 		case name == "":
 			text, name = flag.Value.String(), candidate
 		case flag.Value.String() != text:
