@@ -32,11 +32,11 @@ var (
 
 // Codes of refusals that are not commands'.
 const (
-	codeOrigin          = "origin_not_allowed"
+	codeOrigin          = edge.CodeOrigin
 	codeConnections     = "too_many_connections"
 	codeUserConnections = "too_many_connections_of_user"
 	codeFlood           = "flood"
-	codeSlowSender      = "slow_sender"
+	codeSlowSender      = problem.CodeSlowSender
 )
 
 // handshakeLimit bounds what happens between a request's headers, which have a

@@ -25,6 +25,7 @@ const (
 	CodeNotAcceptable        = "not_acceptable"
 	CodeUnsupportedMediaType = "unsupported_media_type"
 	CodeTooLarge             = "too_large"
+	CodeSlowSender           = "slow_sender"
 	CodeUnavailable          = "unavailable"
 	CodeInternal             = "internal"
 )
