@@ -128,6 +128,19 @@ func kindOf(rules []KindRule) func(session.Submit) (string, eventlog.Policy) {
 	}
 }
 
+// kindPolicyOf makes httpapi.APIOptions.KindPolicy of the rules: a kind that a client
+// names has the policy of the first rule of that kind.
+func kindPolicyOf(rules []KindRule) func(kind string) eventlog.Policy {
+	return func(kind string) eventlog.Policy {
+		for i := range rules {
+			if rules[i].Kind == kind {
+				return rules[i].Policy
+			}
+		}
+		return eventlog.PolicyUnset
+	}
+}
+
 // kindsText prints the rules on one line each, as turnlog config shows them.
 func kindsText(rules []KindRule) string {
 	var lines []string

@@ -44,6 +44,12 @@ func TestB26_RulesGiveKindsByThreadAndClient(t *testing.T) {
 			t.Errorf("%s: %q %q, want %q %q", row.name, got, policy, row.kind, row.policy)
 		}
 	}
+	named := kindPolicyOf(config.Kinds)
+	for kind, policy := range map[string]eventlog.Policy{"scratch": "cancel", "nightly": "preserve", "phone": "", "another": ""} {
+		if got := named(kind); got != policy {
+			t.Errorf("a client names %s: %q, want %q", kind, got, policy)
+		}
+	}
 	if kindOf(nil) != nil {
 		t.Error("no rules cost a call")
 	}

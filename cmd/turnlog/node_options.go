@@ -5,6 +5,7 @@ import (
 
 	"turnlog/embedded"
 	"turnlog/eventlog"
+	"turnlog/httpapi"
 	"turnlog/reaper"
 	"turnlog/session"
 	"turnlog/wsapi"
@@ -49,6 +50,12 @@ func nodeOptions(config Config, measured *metrics) embedded.Options {
 			InboundBytes:         int64(config.Limits.InboundBytes),
 			ThreadsPerConnection: config.Limits.ThreadsPerConnection,
 			Metrics:              measured.sockets,
+		},
+		API: httpapi.APIOptions{
+			InboundBytes: int64(config.Limits.InboundBytes),
+			Kind:         kindOf(config.Kinds),
+			KindPolicy:   kindPolicyOf(config.Kinds),
+			Metrics:      measured.sockets,
 		},
 		HTTP:  embedded.HTTP{Metrics: measured.handler()},
 		Drain: embedded.Drain{Timeout: zeroIsNever(config.Drain.Timeout), CloseSpread: zeroIsNever(config.Drain.CloseSpread)},
