@@ -62,6 +62,9 @@ func (c *conn) reauth(fields map[string]json.RawMessage) {
 	case err == nil || errors.Is(err, identity.ErrUnauthorized) || errors.Is(err, identity.ErrForbidden):
 		c.notReauthenticated(problem.CodeUnauthorized, "the token is not valid for this connection", false, request)
 	default:
+		if !errors.Is(err, identity.ErrUnavailable) && c.ctx.Err() == nil {
+			c.log.Warn("authentication is not available", "error", err)
+		}
 		c.notReauthenticated(session.CodeUnavailable, identity.ErrUnavailable.Error(), true, request)
 	}
 }
