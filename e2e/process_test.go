@@ -116,8 +116,8 @@ func (n *node) cont()  { n.signal(syscall.SIGCONT) }
 func (n *node) complaints() string {
 	var bad []string
 	for line := range strings.Lines(n.stderr.String()) {
-		if strings.Contains(line, `panic="demo: `) {
-			continue // as asked
+		if strings.Contains(line, `msg="agent panicked"`) && strings.Contains(line, "panic=string") {
+			continue // the demo, as asked; a bug would be a runtime error
 		}
 		if strings.Contains(line, "panic:") || strings.Contains(line, "DATA RACE") || strings.Contains(line, "level=ERROR") {
 			bad = append(bad, line)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -114,12 +115,22 @@ func (t *turn) runAgent(ag agent.Agent) {
 		if v := recover(); v != nil {
 			p := &panicError{value: v, stack: debug.Stack()}
 			t.opts.Logger.Error("agent panicked", slog.String("thread_id", t.fence.Thread.ID),
-				slog.String("turn_id", t.fence.TurnID), slog.Any("panic", v), slog.String("stack", string(p.stack)))
+				slog.String("turn_id", t.fence.TurnID), slog.String("panic", panicText(v)), slog.String("stack", string(p.stack)))
+			t.opts.Logger.Debug("what the agent panicked with", slog.String("turn_id", t.fence.TurnID), slog.Any("panic", v))
 			err = p
 		}
 		t.returned <- err
 	}()
 	err = ag.Run(t.ctx, t)
+}
+
+// panicText is what is logged of a panic: the runtime's own errors hold no
+// contents, the rest may and is named by its type.
+func panicText(v any) string {
+	if err, ok := v.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T", v)
 }
 
 func (t *turn) note(message string, err error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"turnlog/httpapi/edge"
 	"turnlog/identity"
 	"turnlog/line"
 )
@@ -96,7 +97,7 @@ func (c *conn) run() {
 func (c *conn) guard(part func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("a connection panicked", "panic", p, "stack", string(debug.Stack()))
+			c.log.Error("a connection panicked", "panic", edge.PanicText(p), "stack", string(debug.Stack()))
 			c.shut(closeInternal)
 			c.cork.Conn.Close()
 		}

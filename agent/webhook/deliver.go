@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -39,6 +40,16 @@ func (a *Agent) deliver(ctx context.Context, id string, body []byte) (*http.Resp
 	}
 }
 
+// withoutURL drops the URL that errors of requests repeat: its query may hold a token,
+// and errors are logged.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
 // maxRetryAfter is the longest wait that a server may ask for.
 const maxRetryAfter = time.Minute
 
@@ -52,7 +63,7 @@ func (a *Agent) post(ctx context.Context, id string, body []byte) (res *http.Res
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.options.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, -1, &agent.Error{Message: "The agent's server could not be asked.", Type: "webhook_unreachable", Err: err}
+		return nil, -1, &agent.Error{Message: "The agent's server could not be asked.", Type: "webhook_unreachable", Err: withoutURL(err)}
 	}
 	a.dress(req, id, body)
 	head := time.AfterFunc(a.options.ResponseTimeout, func() { cancel(errSlow) })
@@ -67,7 +78,7 @@ func (a *Agent) post(ctx context.Context, id string, body []byte) (res *http.Res
 		if errors.Is(context.Cause(ctx), errSlow) {
 			return nil, -1, &agent.Error{Message: "The agent's server did not answer in time.", Type: "webhook_timeout", Err: errSlow}
 		}
-		return nil, 0, &agent.Error{Message: "The agent's server could not be reached.", Type: "webhook_unreachable", Err: err}
+		return nil, 0, &agent.Error{Message: "The agent's server could not be reached.", Type: "webhook_unreachable", Err: withoutURL(err)}
 	}
 	if spoken, ok := relay.Versions(res.Header.Get(HeaderProtocol)); ok {
 		if err := relay.CheckVersions(spoken); errors.As(err, &fault) {

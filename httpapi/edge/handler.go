@@ -2,7 +2,7 @@ package edge
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -43,7 +43,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
-			h.opts.Logger.Error("a request panicked", "request_id", known.id, "pattern", r.Pattern, "panic", harmless(p), "stack", string(debug.Stack()))
+			h.opts.Logger.Error("a request panicked", "request_id", known.id, "pattern", r.Pattern, "panic", PanicText(p), "stack", string(debug.Stack()))
 			if !seen.begun() {
 				h.refuse(seen, r, &problem.Problem{Status: http.StatusInternalServerError, Code: problem.CodeInternal, Detail: "something went wrong on the server", Retryable: true})
 				p = nil
@@ -87,13 +87,13 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, p *problem.Prob
 	problem.Write(w, r, p)
 }
 
-// harmless is what may be logged of a panic: the runtime's own errors hold no
-// contents, others may.
-func harmless(p any) slog.Value {
+// PanicText is what is logged of a panic: the runtime's own errors hold no
+// contents, the rest may and is named by its type.
+func PanicText(p any) string {
 	if err, ok := p.(runtime.Error); ok {
-		return slog.StringValue(err.Error())
+		return err.Error()
 	}
-	return slog.StringValue("a value that is not shown")
+	return fmt.Sprintf("%T", p)
 }
 
 // api reports whether a path belongs to the API, which pages of other hosts may use.
