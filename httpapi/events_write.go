@@ -110,17 +110,27 @@ func (e *eventWriter) write(text []byte) error {
 	for len(text) > 0 {
 		piece := text[:min(len(text), eventPiece)]
 		text = text[len(piece):]
-		if err := e.deadline(time.Now().Add(e.stall)); err != nil {
+		if err := e.piece(piece); err != nil {
 			return err
-		}
-		if _, err := e.w.Write(piece); err != nil {
-			return writeError(err)
-		}
-		if err := e.ctl.Flush(); err != nil {
-			return writeError(err)
 		}
 	}
 	return e.rest()
+}
+
+func (e *eventWriter) piece(piece []byte) error {
+	start := time.Now()
+	if err := e.deadline(start.Add(e.stall)); err != nil {
+		return err
+	}
+	_, err := e.w.Write(piece)
+	if err == nil {
+		err = e.ctl.Flush()
+	}
+	// HTTP/2 does not say that it was the deadline.
+	if err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) >= e.stall) {
+		return errSlow
+	}
+	return err
 }
 
 // rest takes the deadline away: HTTP/2 resets a stream whose deadline passes
@@ -151,11 +161,4 @@ func (e *eventWriter) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
-}
-
-func writeError(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errSlow
-	}
-	return err
 }
