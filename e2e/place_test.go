@@ -20,6 +20,7 @@ type place struct {
 	name  string
 	nodes []*node
 	redis *redisServer // nil with the embedded one
+	also  []func()     // ends what else belongs to it
 }
 
 // url is a socket of node i (modulo their number) for a user.
@@ -35,6 +36,9 @@ func (p *place) close() (complaints string) {
 	if p.redis != nil {
 		_ = p.redis.own.Close()
 		p.redis.kill()
+	}
+	for _, end := range p.also {
+		end()
 	}
 	return complaints
 }
