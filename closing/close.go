@@ -70,7 +70,7 @@ func (t *Transcript) Leftovers(outcome eventlog.Outcome) []eventlog.Entry {
 	var loose []call
 	for _, c := range t.calls {
 		if c.announced {
-			out = append(out, standIn(c, outcome))
+			out = append(out, standIn(c, outcome, endedEarly(outcome)))
 		} else {
 			loose = append(loose, c)
 		}
@@ -79,7 +79,26 @@ func (t *Transcript) Leftovers(outcome eventlog.Outcome) []eventlog.Entry {
 		out = append(out, t.partial(outcome, loose))
 	}
 	for _, c := range loose {
-		out = append(out, standIn(c, outcome))
+		out = append(out, standIn(c, outcome, endedEarly(outcome)))
+	}
+	return out
+}
+
+func endedEarly(outcome eventlog.Outcome) string {
+	return "The turn ended (" + string(outcome) + ") before this call returned a result. Its outcome is unknown."
+}
+
+// Unanswered returns a stand-in for each tool call that the rows, persisted
+// messages oldest first, announce and do not answer: what a history needs behind
+// its last row when it was cut between a call and its result.
+func Unanswered(rows []json.RawMessage) []json.RawMessage {
+	t := NewTranscript(1)
+	for _, row := range rows {
+		t.message(row)
+	}
+	var out []json.RawMessage
+	for _, c := range t.calls {
+		out = append(out, standIn(c, "", "History was cut before this call returned a result. Its outcome is unknown.").Frame)
 	}
 	return out
 }
@@ -115,7 +134,7 @@ func (t *Transcript) partial(outcome eventlog.Outcome, loose []call) eventlog.En
 	return marshal(m)
 }
 
-func standIn(c call, outcome eventlog.Outcome) eventlog.Entry {
+func standIn(c call, outcome eventlog.Outcome, text string) eventlog.Entry {
 	return marshal(struct {
 		Type       string           `json:"type"`
 		Role       string           `json:"role"`
@@ -123,12 +142,8 @@ func standIn(c call, outcome eventlog.Outcome) eventlog.Entry {
 		Name       string           `json:"name,omitempty"`
 		Content    string           `json:"content"`
 		StandIn    bool             `json:"stand_in"`
-		Outcome    eventlog.Outcome `json:"outcome"`
-	}{
-		"message", "tool", c.id, c.name,
-		"The turn ended (" + string(outcome) + ") before this call returned a result. Its outcome is unknown.",
-		true, outcome,
-	})
+		Outcome    eventlog.Outcome `json:"outcome,omitempty"`
+	}{"message", "tool", c.id, c.name, text, true, outcome})
 }
 
 // marshal never fails: its arguments hold strings, booleans and lists only.

@@ -38,7 +38,7 @@ type Delivered struct {
 	Epoch  string
 	TurnID string
 	Type   string
-	JSON   []byte // with thread_id, turn_id and chat_seq
+	JSON   []byte // with thread_id, turn_id and chat_seq; turn_started also with epoch
 
 	packOnce sync.Once
 	packed   []byte
@@ -51,8 +51,11 @@ func (d *Delivered) Msgpack(enc func([]byte) []byte) []byte {
 	return d.packed
 }
 
-// stampOverhead is room for the three stamped keys and their punctuation.
-const stampOverhead = 80
+// Room for the three stamped keys and their punctuation, and for epoch.
+const (
+	stampOverhead = 80
+	epochOverhead = 12
+)
 
 // encode turns a run of frames into what viewers get, in three allocations
 // whatever their number. turnOf names the turn of the i-th frame.
@@ -60,6 +63,9 @@ func encode(threadID, epoch string, first int64, entries []Entry, turnOf func(i 
 	size := 0
 	for i := range entries {
 		size += len(entries[i].Frame) + stampOverhead + 2*len(threadID) + len(turnOf(i))
+		if entries[i].Type == "turn_started" {
+			size += len(epoch) + epochOverhead
+		}
 	}
 	buf := make([]byte, 0, size)
 	frames := make([]Delivered, len(entries))
@@ -67,7 +73,13 @@ func encode(threadID, epoch string, first int64, entries []Entry, turnOf func(i 
 	for i := range entries {
 		from := len(buf)
 		turnID := turnOf(i)
-		buf = frame.Splice(buf, entries[i].Frame, threadID, turnID, first+int64(i))
+		if entries[i].Type == "turn_started" {
+			// Not stored: the log may get another epoch after that. A viewer without a
+			// header, who was there before the thread ever ran, learns it here.
+			buf = frame.SpliceEpoch(buf, entries[i].Frame, threadID, turnID, first+int64(i), epoch)
+		} else {
+			buf = frame.Splice(buf, entries[i].Frame, threadID, turnID, first+int64(i))
+		}
 		d := &frames[i]
 		d.Seq, d.Epoch, d.TurnID, d.Type = first+int64(i), epoch, turnID, entries[i].Type
 		d.JSON = buf[from:len(buf):len(buf)]

@@ -21,6 +21,8 @@ var (
 	ErrFormat = errors.New("the data in this redis has another format")
 	// ErrPolicyConflict: cancel was asked for where the thread or its kind says preserve.
 	ErrPolicyConflict = errors.New("policy conflict: the thread is to be preserved")
+	// ErrLineage: a thread cannot continue, or branch off, the thread that was named.
+	ErrLineage = errors.New("impossible lineage")
 	// ErrBadID: an id is empty, too long or not valid UTF-8.
 	ErrBadID = errors.New("invalid id")
 )

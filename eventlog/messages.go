@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Message is one persisted row of a thread's history.
 type Message struct {
-	Seq    int64 // chat_seq of the frame that carried it
-	Epoch  string
-	TurnID string
-	Row    json.RawMessage
+	ThreadID string // whose row it is
+	Seq      int64  // chat_seq of the frame that carried it
+	Epoch    string
+	TurnID   string
+	Row      json.RawMessage
 }
 
-// Messages returns the newest rows before number before (0 = the newest of
-// all), at most limit, oldest first.
+// Messages returns the thread's own newest rows before number before (0 = the
+// newest of all), at most limit, oldest first. See History for those of the
+// threads that it goes back to.
 func (l *Log) Messages(ctx context.Context, t Thread, before int64, limit int) ([]Message, error) {
 	k, err := l.keys(t)
 	if err != nil {
@@ -37,9 +41,13 @@ func (l *Log) Messages(ctx context.Context, t Thread, before int64, limit int) (
 	}
 	out := make([]Message, 0, len(rows))
 	for _, m := range rows {
-		text := func(name string) string { s, _ := m.Values[name].(string); return s }
-		out = append(out, Message{Seq: seqOf(m.ID), Epoch: text("epoch"), TurnID: text("turn_id"), Row: json.RawMessage(text("frame"))})
+		out = append(out, messageOf(t.ID, m))
 	}
 	slices.Reverse(out)
 	return out, nil
+}
+
+func messageOf(threadID string, m redis.XMessage) Message {
+	text := func(name string) string { s, _ := m.Values[name].(string); return s }
+	return Message{ThreadID: threadID, Seq: seqOf(m.ID), Epoch: text("epoch"), TurnID: text("turn_id"), Row: json.RawMessage(text("frame"))}
 }

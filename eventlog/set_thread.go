@@ -15,9 +15,17 @@ type ThreadMeta struct {
 	Policy     Policy // the thread's own default
 
 	// Continues names a thread of the same user whose kind and policy this one
-	// takes over when it is created (compaction); BranchOf only remembers.
+	// takes over when it is created (compaction), BranchOf one of which it takes
+	// over none. Not both. Either way History shows the rows of that thread, and
+	// of those before it, in front of this one's. Lineage is settled when the
+	// thread is created: rows that come later are never shown.
 	Continues string
 	BranchOf  string
+
+	// BranchSeq is the chat_seq up to which the rows of that thread are shown.
+	// 0 = the newest row at the moment of creation, negative = none, nor any of the
+	// threads before it. Thread returns the number of the last row that counts.
+	BranchSeq int64
 
 	// RuleKind and RulePolicy come from the admission rules. They are used only
 	// when the thread is created, continues none and has no Kind.
@@ -26,25 +34,26 @@ type ThreadMeta struct {
 }
 
 // SetThread creates a thread's state or changes its metadata. It never changes
-// the policy of a running turn, except that a stronger default raises it.
+// the policy of a running turn, except that a stronger default raises it. A
+// lineage that cannot be is refused with ErrLineage.
 func (l *Log) SetThread(ctx context.Context, t Thread, m ThreadMeta) error {
 	k, err := l.keys(t)
 	if err != nil {
 		return err
 	}
-	continues := ""
-	if m.Continues != "" {
-		if continues, err = EncodeID(m.Continues); err != nil {
-			return fmt.Errorf("continues: %w", err)
-		}
-	}
-	r, err := l.run(ctx, setThreadScript, k.state(), l.cfg, m.Title, m.Kind, string(m.KindPolicy), string(m.Policy), continues, m.BranchOf,
-		m.RuleKind, string(m.RulePolicy))
+	continues, branchOf, err := m.parents()
 	if err != nil {
 		return fmt.Errorf("set thread: %w", err)
 	}
-	if r.str(0) == "conflict" {
+	r, err := l.run(ctx, setThreadScript, k.state(), l.cfg, m.Title, m.Kind, string(m.KindPolicy), string(m.Policy), continues, branchOf,
+		m.RuleKind, string(m.RulePolicy), m.BranchSeq, MaxLineage)
+	switch {
+	case err != nil:
+		return fmt.Errorf("set thread: %w", err)
+	case r.str(0) == "conflict":
 		return fmt.Errorf("set thread: %w", ErrPolicyConflict)
+	case r.str(0) == "lineage":
+		return fmt.Errorf("set thread: %w: %s", ErrLineage, lineageReasons[r.str(1)])
 	}
 	return nil
 }
@@ -57,7 +66,7 @@ func (l *Log) Thread(ctx context.Context, t Thread) (ThreadMeta, bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
-	vals, err := l.rdb.HMGet(ctx, k.state(), "title", "kind", "kind_policy", "thread_policy", "continues", "branch_of", "deleted", "created_at").Result()
+	vals, err := l.rdb.HMGet(ctx, k.state(), "title", "kind", "kind_policy", "thread_policy", "continues", "branch_of", "deleted", "created_at", "lineage").Result()
 	if err != nil {
 		return ThreadMeta{}, false, l.mapError(ctx, "read thread", err)
 	}
@@ -65,8 +74,12 @@ func (l *Log) Thread(ctx context.Context, t Thread) (ThreadMeta, bool, error) {
 	if r.str(6) != "" || r.str(7) == "" {
 		return ThreadMeta{}, false, nil
 	}
-	m := ThreadMeta{Title: r.str(0), Kind: r.str(1), KindPolicy: Policy(r.str(2)), Policy: Policy(r.str(3)), BranchOf: r.str(5)}
+	m := ThreadMeta{Title: r.str(0), Kind: r.str(1), KindPolicy: Policy(r.str(2)), Policy: Policy(r.str(3))}
 	m.Continues, _ = DecodeID(r.str(4))
+	m.BranchOf, _ = DecodeID(r.str(5))
+	if line := parseLineage(r.str(8)); len(line) > 0 {
+		m.BranchSeq = line[0].seq
+	}
 	return m, true, nil
 }
 

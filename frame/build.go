@@ -26,6 +26,18 @@ func Splice(dst, b []byte, threadID, turnID string, seq int64) []byte {
 	return append(dst, '}')
 }
 
+// SpliceEpoch is Splice with the key epoch behind the others.
+func SpliceEpoch(dst, b []byte, threadID, turnID string, seq int64, epoch string) []byte {
+	from := len(dst)
+	dst = Splice(dst, b, threadID, turnID, seq)
+	if len(dst)-from < 2 || dst[len(dst)-1] != '}' {
+		return dst
+	}
+	dst = append(dst[:len(dst)-1], `,"epoch":`...)
+	dst = AppendString(dst, epoch)
+	return append(dst, '}')
+}
+
 // AppendChunk appends a chunk with the given text to dst.
 func AppendChunk(dst []byte, text string) []byte {
 	dst = append(dst, `{"type":"chunk","content":`...)

@@ -88,6 +88,18 @@ func TestStripReturnsTheSameBytesWhenThereIsNothingToStrip(t *testing.T) {
 	}
 }
 
+func TestSpliceEpoch(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"type":"a"}`: `x{"type":"a","thread_id":"t","turn_id":"u","chat_seq":7,"epoch":"e\"1"}`,
+		`{}`:           `x{"thread_id":"t","turn_id":"u","chat_seq":7,"epoch":"e\"1"}`,
+		`?`:            `x?`,
+	} {
+		if got := frame.SpliceEpoch([]byte("x"), []byte(in), "t", "u", 7, `e"1`); string(got) != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestSplice(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"plain":                {`{"type":"a"}`, `{"type":"a","thread_id":"t\"1","turn_id":"u","chat_seq":7}`},

@@ -58,6 +58,8 @@ type fakeThread struct {
 	submitted map[string]eventlog.Submission // by client id
 	lost      bool                           // waits for its next attempt
 	state     []byte                         // checkpoint
+	parent    string                         // thread that its history goes back to,
+	upTo      int64                          // up to this number
 }
 
 func newFakeLog() *fakeLog {

@@ -19,12 +19,17 @@ func (l *fakeLog) Frames(ctx context.Context, t eventlog.Thread, after, until in
 	return out, err
 }
 
-func (l *fakeLog) Messages(ctx context.Context, t eventlog.Thread, before int64, limit int) (out []eventlog.Message, err error) {
-	err = l.do(ctx, "messages", func() error {
-		for _, m := range slices.Backward(l.thread(t).messages) {
-			if (before == 0 || m.Seq < before) && len(out) < limit {
-				out = append(out, m)
+func (l *fakeLog) History(ctx context.Context, t eventlog.Thread, before int64, limit int) (out []eventlog.Message, err error) {
+	err = l.do(ctx, "history", func() error {
+		for at, end := t, before; at.ID != "" && len(out) < limit; {
+			th := l.thread(at)
+			for _, m := range slices.Backward(th.messages) {
+				if (end == 0 || m.Seq < end) && len(out) < limit {
+					m.ThreadID = at.ID
+					out = append(out, m)
+				}
 			}
+			at.ID, end = th.parent, th.upTo+1
 		}
 		slices.Reverse(out)
 		return nil

@@ -26,7 +26,9 @@ type Inputs interface {
 // Reader reads threads. None of it changes anything.
 type Reader interface {
 	Frames(ctx context.Context, thread eventlog.Thread, after, until int64, limit, maxBytes int) ([]eventlog.StoredFrame, error)
-	Messages(ctx context.Context, thread eventlog.Thread, before int64, limit int) ([]eventlog.Message, error)
+	// History returns the newest rows before number before, oldest first, those
+	// of the threads that the thread descends from in front of its own.
+	History(ctx context.Context, thread eventlog.Thread, before int64, limit int) ([]eventlog.Message, error)
 	RunningTurns(ctx context.Context, user string) ([]eventlog.RunningTurn, error)
 	// Checkpoint returns the newest checkpoint of the thread's running turn, nil without one.
 	Checkpoint(ctx context.Context, thread eventlog.Thread) ([]byte, error)

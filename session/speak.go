@@ -90,28 +90,6 @@ func (t *turn) bounded(ctx context.Context) (context.Context, func()) {
 	return merged, func() { stop(); cancel(nil) }
 }
 
-// History implements agent.Turn.
-func (t *turn) History(ctx context.Context, limit int) ([]json.RawMessage, error) {
-	if limit <= 0 {
-		limit = 100
-	}
-	ctx, release := t.bounded(ctx)
-	defer release()
-	var rows []eventlog.Message
-	err := retry(ctx, 0, func(ctx context.Context) (err error) {
-		rows, err = t.log.Messages(ctx, t.fence.Thread, t.first, limit)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	out := make([]json.RawMessage, len(rows))
-	for i, r := range rows {
-		out[i] = r.Row
-	}
-	return out, nil
-}
-
 // Checkpoint implements agent.Turn.
 func (t *turn) Checkpoint(ctx context.Context, state []byte) error {
 	if len(state) > agent.MaxCheckpoint {

@@ -1,16 +1,26 @@
--- use: keys time cfg state due requests viewers
+-- use: keys time cfg state due requests viewers lineage
 -- set_thread: create a thread or change its metadata; empty fields stay as they are.
 --
 -- KEYS[1]  the thread's state
--- ARGV     1 settings  2 title  3 kind  4 kind_policy  5 thread policy  6 continues (encoded thread id)  7 branch_of
+-- ARGV     1 settings  2 title  3 kind  4 kind_policy  5 thread policy  6 continues  7 branch_of (encoded thread ids, one of them at most)
 --          8 kind  9 kind_policy: of the admission rules, for a thread that is created here and gets no kind otherwise
--- Returns  'ok' | 'conflict'
+--          10 number of the parent's last row that its history shows; 0 the newest, negative none  11 longest lineage
+-- Returns  'ok' | 'conflict' | {'lineage', 'cycle' | 'exists'}: nothing was written
 --
--- Invariants: kind and policy of the thread continued are copied when this one is created, never later.
+-- Invariants: kind and policy of the thread continued, and the lineage, are taken when this one is created, never later.
 local K, cfg, now = thread_keys(KEYS[1]), cfg_parse(ARGV[1]), now_ms()
 local title, kind, kind_policy, policy, continues, branch = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local parent = continues ~= '' and continues or branch
 local st = state_read(K)
 local fresh = st.created_at == '' or st.deleted ~= ''
+local lineage = ''
+if parent ~= '' and fresh then
+  lineage = lineage_of(K, parent, ARGV[10], tonumber(ARGV[11]))
+  if not lineage then return {'lineage', 'cycle'} end
+elseif parent ~= '' then
+  local stored = redis.call('HMGET', K.state, 'continues', 'branch_of')
+  if (stored[1] or '') ~= continues or (stored[2] or '') ~= branch then return {'lineage', 'exists'} end
+end
 if fresh then
   st.kind, st.kind_policy, st.thread_policy = '', '', ''
   if continues ~= '' then
@@ -27,6 +37,7 @@ if fresh then
   redis.call('HSET', K.state, 'created_at', num(now))
   if continues ~= '' then redis.call('HSET', K.state, 'continues', continues) end
   if branch ~= '' then redis.call('HSET', K.state, 'branch_of', branch) end
+  if lineage ~= '' then redis.call('HSET', K.state, 'lineage', lineage) end
 end
 redis.call('HSET', K.state, 'kind', st.kind, 'kind_policy', st.kind_policy, 'thread_policy', st.thread_policy)
 if title ~= '' then redis.call('HSET', K.state, 'title', title) end
