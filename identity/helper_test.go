@@ -120,9 +120,10 @@ func jwk(kid string, public crypto.PublicKey, more object) object {
 	case *rsa.PublicKey:
 		o["kty"], o["n"], o["e"] = "RSA", b64(k.N.Bytes()), b64(big.NewInt(int64(k.E)).Bytes())
 	case *ecdsa.PublicKey:
-		size := (k.Curve.Params().BitSize + 7) / 8
+		point, _ := k.Bytes() // 4, x, y
+		size := len(point) / 2
 		o["kty"], o["crv"] = "EC", k.Curve.Params().Name
-		o["x"], o["y"] = b64(k.X.FillBytes(make([]byte, size))), b64(k.Y.FillBytes(make([]byte, size)))
+		o["x"], o["y"] = b64(point[1:1+size]), b64(point[1+size:])
 	case ed25519.PublicKey:
 		o["kty"], o["crv"], o["x"] = "OKP", "Ed25519", b64(k)
 	}
