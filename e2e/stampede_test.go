@@ -69,7 +69,8 @@ func (d *door) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 
 func TestF34_AKilledNodesCrowdComesBackSpread(t *testing.T) {
 	const talks = 40
-	p := own(t, twoNodes, "--node.lease", "10s", "--node.heartbeat", "3s", "--limits.running_turns_per_user", "0")
+	p := own(t, twoNodes, "--node.lease", "10s", "--node.heartbeat", "3s", "--limits.running_turns_per_user", "0",
+		"--limits.connections_per_user", "5000", "--limits.commands_per_second", "5000") // all of it is one user
 	user := someone()
 	owner := dial(t, p.url(0, user))
 	acks := map[string]wire.Message{}
