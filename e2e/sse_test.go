@@ -221,7 +221,7 @@ func TestB87_ADrainingNodeEndsItsStreamsAndTheyGoOnElsewhere(t *testing.T) {
 	a.ok("unfollow", object{"thread_id": "t"}) // the stream alone keeps the turn
 	p.nodes[1].signal(syscall.SIGTERM)
 	all = append(all, s.until("restart")...)
-	if _, _, err := s.next(); err != io.EOF {
+	if _, _, err := s.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after restart: %v", err)
 	}
 	if s.events.Retry > time.Second {

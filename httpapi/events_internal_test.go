@@ -115,7 +115,7 @@ func FuzzEventData(f *testing.F) {
 		if e.Data != want || e.LastEventID != "e:7" || e.Type != "message" {
 			t.Fatalf("%q became %+v", text, e)
 		}
-		if _, err := r.Next(); err != io.EOF {
+		if _, err := r.Next(); !errors.Is(err, io.EOF) {
 			t.Fatalf("%q: then %v", text, err)
 		}
 	})

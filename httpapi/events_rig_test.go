@@ -256,7 +256,7 @@ func (s *sse) ends(typ string) map[string]any {
 	if e.Type != typ || e.ID || f["type"] != typ {
 		s.t.Fatalf("want %s, got %+v", typ, e)
 	}
-	if e, _, err := s.read(); err != io.EOF {
+	if e, _, err := s.read(); !errors.Is(err, io.EOF) {
 		s.t.Fatalf("after %s: %+v, %v", typ, e, err)
 	}
 	return f

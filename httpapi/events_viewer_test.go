@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -184,7 +185,7 @@ func TestADrainEndsStreamsIdleOnesFirstAndSendsNewOnesAway(t *testing.T) {
 		}
 	}
 	busy.until("restart")
-	if _, _, err := busy.read(); err != io.EOF {
+	if _, _, err := busy.read(); !errors.Is(err, io.EOF) {
 		t.Fatalf("after restart: %v", err)
 	}
 	eventually(t, "no streams", func() bool { return n.API().Streams() == 0 })
@@ -295,7 +296,7 @@ func TestB101_AStreamEndsWithItsTokenAndTheTurnGoesOn(t *testing.T) {
 	s.headed()
 	n.say(t, "t", endless, policy(eventlog.PolicyCancel))
 	s.until("expired")
-	if _, _, err := s.read(); err != io.EOF {
+	if _, _, err := s.read(); !errors.Is(err, io.EOF) {
 		t.Fatalf("after expired: %v", err)
 	}
 	eventually(t, "window", func() bool { return !n.looked(t, "t").GraceDeadline.IsZero() })

@@ -47,7 +47,7 @@ func (r *Reader) Next() (Event, error) {
 	for {
 		line, err := r.line()
 		switch {
-		case err == io.EOF && (any || line != ""):
+		case errors.Is(err, io.EOF) && (any || line != ""):
 			return Event{}, ErrCut
 		case err != nil:
 			return Event{}, err

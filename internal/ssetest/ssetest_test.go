@@ -24,14 +24,14 @@ func TestStreamsAreReadAsTheStandardSays(t *testing.T) {
 	if _, err := r.Next(); !errors.Is(err, ssetest.ErrCut) || r.Retry != 1500*time.Millisecond {
 		t.Fatalf("end %v, retry %v", err, r.Retry)
 	}
-	if _, err := r.Next(); err != io.EOF {
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("end %v", err)
 	}
 }
 
 func TestWhatBrowsersPassOverIsRefused(t *testing.T) {
 	for _, text := range []string{"datum: x\n\n", "id: 1\n\n", "retry: 1s\n\n", "id: a\x00b\ndata: x\n\n", "data: \xff\n\n"} {
-		if e, err := ssetest.NewReader(strings.NewReader(text), "").Next(); err == nil || err == io.EOF {
+		if e, err := ssetest.NewReader(strings.NewReader(text), "").Next(); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%q: %+v, %v", text, e, err)
 		}
 	}
