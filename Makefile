@@ -21,7 +21,7 @@ build: ## build bin/turnlog
 
 .PHONY: deps
 deps: ## install what the tests need: redis-server, node, python3 and jq (Debian), msgpackr and aimock (npm)
-	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3 jq:jq
+	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3 jq:jq curl:curl
 	@for peer in $(PEERS); do \
 		if [ ! -d $$peer/node_modules ]; then (cd $$peer && npm ci --no-audit --no-fund); fi; done
 

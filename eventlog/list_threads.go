@@ -28,7 +28,7 @@ type ListedThread struct {
 
 // listFields are read in the order that listedThread expects.
 var listFields = []string{
-	"title", "kind", "kind_policy", "thread_policy", "continues", "branch_of", "deleted", "created_at", "status", "outcome", "turn_id", "last_seq",
+	"title", "kind", "kind_policy", "thread_policy", "continues", "branch_of", "deleted", "created_at", "status", "outcome", "turn_id", "last_seq", "lineage",
 }
 
 // ListThreads returns at most limit of a user's threads behind a position, by
@@ -143,6 +143,9 @@ func (t *ListedThread) read(r reply, held bool) bool {
 	t.Meta = ThreadMeta{Title: r.str(0), Kind: r.str(1), KindPolicy: Policy(r.str(2)), Policy: Policy(r.str(3))}
 	t.Meta.Continues, _ = DecodeID(r.str(4))
 	t.Meta.BranchOf, _ = DecodeID(r.str(5))
+	if line := parseLineage(r.str(12)); len(line) > 0 {
+		t.Meta.BranchSeq = line[0].seq
+	}
 	t.TurnID, t.LastSeq = r.str(10), r.int(11)
 	switch status := Status(r.str(8)); {
 	case status == StatusRunning:

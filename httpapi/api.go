@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/problem"
 	"turnlog/identity"
 	"turnlog/session"
 )
@@ -87,6 +88,7 @@ type API struct {
 	log      *slog.Logger
 	events   *events
 	mux      *http.ServeMux
+	notFound http.Handler
 }
 
 // NewAPI builds the API.
@@ -100,6 +102,7 @@ func NewAPI(sessions Sessions, logs Log, hub Hub, auth identity.Authenticator, o
 	}
 	a := &API{sessions: sessions, logs: logs, hub: hub, auth: auth, opts: opts, log: opts.Logger}
 	a.events = newEvents(sessions, logs, hub, opts.Events, opts.Logger)
+	a.notFound = a.public(func(http.ResponseWriter, *http.Request) error { return problem.NotFound() })
 	a.mux = a.routed()
 	return a, nil
 }
@@ -114,5 +117,12 @@ func (a *API) Shutdown(ctx context.Context, spread time.Duration) error {
 // Streams returns how many event streams are open.
 func (a *API) Streams() int { return a.events.count() }
 
-// ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. It has to see paths as they were sent: whoever
+// tidies them up first turns one thread's path into another's.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !straight(r.URL.EscapedPath()) {
+		a.notFound.ServeHTTP(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // Options are the parts of a node that the handler serves.
@@ -37,11 +38,17 @@ func New(options Options) (http.Handler, error) {
 	if options.Metrics != nil {
 		mux.Handle("GET /metrics", options.Metrics)
 	}
-	if options.API != nil {
-		mux.Handle("/v1/", options.API)
-	}
 	mux.HandleFunc("GET /{$}", index)
-	return mux, nil
+	if options.API == nil {
+		return mux, nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.EscapedPath(), "/v1/") { // the mux would tidy the path up
+			options.API.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}), nil
 }
 
 // healthz answers as long as the process serves HTTP at all.
@@ -60,6 +67,7 @@ func readyz(w http.ResponseWriter, ready func() error) {
 const indexText = `Turnlog: chat turns that survive their connection.
 
 /ws       the WebSocket endpoint (docs/protocol.md)
+/v1       the HTTP API (docs/http.md), described by /v1/openapi.json
 /healthz  the process lives
 /readyz   the node takes connections
 /metrics  for Prometheus

@@ -33,11 +33,9 @@ type Settings interface {
 // Frames reads what a thread's log and history hold.
 type Frames interface {
 	Frames(ctx context.Context, thread eventlog.Thread, after, until int64, limit, maxBytes int) ([]eventlog.StoredFrame, error)
-	TurnIDs(ctx context.Context, thread eventlog.Thread) (map[int64]string, error)
-	Messages(ctx context.Context, thread eventlog.Thread, before int64, limit int) ([]eventlog.Message, error)
+	History(ctx context.Context, thread eventlog.Thread, before int64, limit int) ([]eventlog.Message, error)
 	// Attach with generation 0 looks only.
 	Attach(ctx context.Context, a eventlog.Attach) (eventlog.Snapshot, error)
-	Peek(ctx context.Context, threads []eventlog.Thread) ([]eventlog.Peek, error)
 }
 
 // Threads keeps threads and their metadata.
@@ -45,14 +43,13 @@ type Threads interface {
 	Thread(ctx context.Context, thread eventlog.Thread) (eventlog.ThreadMeta, bool, error)
 	SetThread(ctx context.Context, thread eventlog.Thread, meta eventlog.ThreadMeta) error
 	Delete(ctx context.Context, thread eventlog.Thread) (bool, error)
-	Threads(ctx context.Context, user string, offset, limit int) ([]eventlog.Thread, error)
+	ListThreads(ctx context.Context, user string, behind eventlog.ThreadPosition, limit int) ([]eventlog.ListedThread, eventlog.ThreadPosition, error)
 }
 
 // Queue holds submissions that wait.
 type Queue interface {
 	Queue(ctx context.Context, thread eventlog.Thread) ([]eventlog.Submission, error)
 	DropQueued(ctx context.Context, thread eventlog.Thread, turnID string) (bool, error)
-	FindRequest(ctx context.Context, user, requestID string) (eventlog.Thread, bool, error)
 }
 
 // Log is everything that the API asks the event log itself.

@@ -19,7 +19,22 @@ type route struct {
 func (a *API) routes() []route {
 	return []route{
 		{"GET", "/v1/turns", a.listTurns},
+		{"GET", "/v1/threads", a.listThreads},
+		{"GET", "/v1/threads/{id}", a.getThread},
+		{"PUT", "/v1/threads/{id}", a.putThread},
+		{"PATCH", "/v1/threads/{id}", a.patchThread},
+		{"DELETE", "/v1/threads/{id}", a.deleteThread},
+		{"POST", "/v1/threads/{id}/turns", a.submit},
 		{"GET", "/v1/threads/{id}/events", a.events.serve},
+		{"GET", "/v1/threads/{id}/frames", a.frames},
+		{"GET", "/v1/threads/{id}/messages", a.messages},
+		{"POST", "/v1/threads/{id}/stop", a.stop},
+		{"POST", "/v1/threads/{id}/steer", a.steer},
+		{"GET", "/v1/threads/{id}/requests", a.listRequests},
+		{"POST", "/v1/threads/{id}/answers", a.answer},
+		{"GET", "/v1/threads/{id}/queue", a.listQueue},
+		{"GET", "/v1/threads/{id}/queue/{turn_id}", a.getQueued},
+		{"DELETE", "/v1/threads/{id}/queue/{turn_id}", a.dropQueued},
 	}
 }
 
@@ -31,10 +46,12 @@ func (a *API) routed() *http.ServeMux {
 		mux.Handle(r.method+" "+r.path, a.serve(r.handle))
 		methods[r.path] = append(methods[r.path], r.method)
 	}
+	mux.Handle("GET "+openAPIPath, a.public(openAPI))
+	methods[openAPIPath] = []string{"GET"}
 	for _, path := range slices.Sorted(maps.Keys(methods)) {
 		mux.Handle(path, a.wrongMethod(allow(methods[path])))
 	}
-	mux.Handle("/", a.public(func(http.ResponseWriter, *http.Request) error { return problem.NotFound() }))
+	mux.Handle("/", a.notFound)
 	return mux
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"turnlog/httpapi/edge"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
 )
@@ -23,6 +24,7 @@ func (a *API) serve(h handler) http.Handler {
 		if err != nil {
 			return err
 		}
+		edge.SetUser(r.Context(), who.User)
 		if !a.opts.Allow(who.User) {
 			return errTooFast
 		}
@@ -51,6 +53,10 @@ func (a *API) public(h func(http.ResponseWriter, *http.Request) error) http.Hand
 		default:
 			p := a.problem(r, err)
 			a.opts.Metrics.Refused(p.Code)
+			edge.SetCode(r.Context(), p.Code)
+			if p.Status == http.StatusUnauthorized {
+				header.Set("WWW-Authenticate", "Bearer")
+			}
 			problem.Write(answer, r, p)
 		}
 	})

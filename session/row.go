@@ -15,7 +15,7 @@ import (
 // transportKeys of a submission's data say how it travels, not what is asked;
 // a retry may change them.
 var transportKeys = []string{
-	"id", "thread_id", "turn_id", "request_id",
+	"id", "thread_id", "turn_id", "request_id", "connection",
 	"on_disconnect", "preserve_running_on_disconnect", "close_on_disconnect", "on_busy",
 }
 
