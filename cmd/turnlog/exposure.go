@@ -60,7 +60,5 @@ func (c *Config) edgeRules() []rule {
 		{origins.Any() && !c.authenticates(), "http.origins: * would let every web page that somebody opens act as any user, since there is no authentication; name the origins"},
 		{c.TLS.Cert == "" && c.TLS.Key != "", "tls.key: a key needs a certificate; set tls.cert, or remove tls.key"},
 		{c.TLS.Cert != "" && c.TLS.Key == "", "tls.cert: a certificate needs its key; set tls.key, or remove tls.cert"},
-		{c.Limits.ConnectionsPerUser > c.Limits.Connections, fmt.Sprintf("limits.connections_per_user: %d is more than limits.connections (%d); lower the one or raise the other",
-			c.Limits.ConnectionsPerUser, c.Limits.Connections)},
 	}
 }
