@@ -37,7 +37,7 @@ func Decode(b []byte) ([]Frame, error) {
 func Feed(frames []Frame) (delivered []int64) {
 	t := newThread("t")
 	for _, f := range frames {
-		if t.frame(f, 1) == deliver && f.Seq > 0 {
+		if t.frame(f, started{}) == deliver && f.Seq > 0 {
 			delivered = append(delivered, f.Seq)
 		}
 		t.syncing = false

@@ -85,9 +85,9 @@ func (c *Client) handleFrame(f Frame) {
 		c.deliver(f)
 		return
 	}
-	attempt := 1
+	var start started
 	if f.Type == "turn_started" {
-		attempt = readTurn(f).Attempt
+		start = readStarted(f)
 	}
 	c.mu.Lock()
 	t := c.threads[f.ThreadID]
@@ -98,7 +98,7 @@ func (c *Client) handleFrame(f Frame) {
 		}
 		return
 	}
-	v := t.frame(f, attempt)
+	v := t.frame(f, start)
 	if v == resync {
 		c.out.push(c.resumeLocked(t), nil)
 	}
@@ -170,6 +170,12 @@ func (c *Client) deliver(f Frame) {
 			c.requested(req)
 		}
 	}
+}
+
+// readStarted reads what a turn_started says about the numbering.
+func readStarted(f Frame) (s started) {
+	_ = f.Decode(&s)
+	return s
 }
 
 func readTurn(f Frame) Turn {

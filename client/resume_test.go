@@ -189,6 +189,34 @@ func TestFollowGoesOnWithoutAHoleAfterALostConnection(t *testing.T) {
 	conn.want(object{"command": "resume_chat", "data": object{"last_seq": 43, "epoch": "e1"}})
 }
 
+func TestAThreadFollowedBeforeItEverRanResumesWithItsEpoch(t *testing.T) {
+	s := newFakeServer(t)
+	e, h := newEvents()
+	c := start(t, s.url, client.Options{Handler: h})
+	conn := s.next()
+	p, err := c.Follow("t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := conn.want(object{"command": "follow"})
+	conn.send(object{"message": "Following", "thread_id": "t1", "last_seq": 0, "epoch": "", "status": "unknown", "request_id": r["request_id"]})
+	await(t, p.Done(), "ack")
+	conn.send(frame("turn_started", 1, object{"attempt": 1, "epoch": "e7"}), chunk(2, "a"), finished(3),
+		frame("turn_started", 4, object{"attempt": 1, "turn_id": "turn-2", "epoch": "e7"}), frame("chunk", 5, object{"content": "b", "turn_id": "turn-2"}))
+	e.wantText(t, "ab")
+	if got := c.Thread("t1"); got.Epoch != "e7" || got.LastSeq != 5 {
+		t.Errorf("cursor %+v, want 5 in e7", got)
+	}
+	conn.cut()
+	conn = s.next()
+	r = conn.want(object{"command": "resume_chat", "data": object{"last_seq": 5, "epoch": "e7"}})
+	conn.resume(r, object{"epoch": "e7", "last_seq": 6, "first_seq": 6, "turn_id": "turn-2"}, frame("chunk", 6, object{"content": "c", "turn_id": "turn-2"}))
+	e.wantText(t, "c")
+	if len(e.reconciles) > 0 {
+		t.Error("asked to reconcile")
+	}
+}
+
 func TestABatchIsManyFrames(t *testing.T) {
 	s := newFakeServer(t)
 	e, h := newEvents()

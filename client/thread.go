@@ -79,8 +79,14 @@ func (t *thread) header(h Header) (reconcile bool) {
 	return h.ReplayIncomplete
 }
 
-// frame takes a frame of the thread.
-func (t *thread) frame(f Frame, attempt int) verdict {
+// started is what a turn_started says about the numbering.
+type started struct {
+	Attempt int    `json:"attempt"`
+	Epoch   string `json:"epoch"` // "" from older servers
+}
+
+// frame takes a frame of the thread; start is read from a turn_started.
+func (t *thread) frame(f Frame, start started) verdict {
 	if f.Seq == 0 {
 		t.track(f)
 		return deliver
@@ -91,7 +97,7 @@ func (t *thread) frame(f Frame, attempt int) verdict {
 	case f.Seq <= t.cursor:
 		// A turn we never saw under a number we did: numbering restarted
 		// without a header. The resume brings the new epoch.
-		if f.Type == "turn_started" && attempt <= 1 && f.TurnID != "" && !t.knows(f.TurnID) {
+		if f.Type == "turn_started" && start.Attempt <= 1 && f.TurnID != "" && !t.knows(f.TurnID) {
 			return resync
 		}
 		return drop
@@ -99,6 +105,9 @@ func (t *thread) frame(f Frame, attempt int) verdict {
 		return resync
 	}
 	t.cursor, t.positioned = f.Seq, true
+	if start.Epoch != "" { // the only word of it when the thread had never run before
+		t.epoch = start.Epoch
+	}
 	t.track(f)
 	return deliver
 }

@@ -108,7 +108,7 @@ type Frame struct {
 	Seq    int64 // 0 = unnumbered
 	Turn   string
 	Type   string
-	Body   string // the object without chat_seq, thread_id and turn_id, keys sorted
+	Body   string // the object without chat_seq, thread_id, turn_id (and epoch of turn_started), keys sorted
 	Object map[string]any
 }
 
@@ -122,6 +122,9 @@ func NewFrame(o map[string]any) (*Frame, error) {
 	}
 	for _, key := range []string{"chat_seq", "thread_id", "turn_id"} {
 		delete(o, key)
+	}
+	if f.Type == "turn_started" {
+		delete(o, "epoch") // added on delivery, like those: the log does not hold it
 	}
 	body, err := json.Marshal(o)
 	if err != nil {
