@@ -202,6 +202,9 @@ func TestB101_LastGoodKeysStayWhenTheEndpointFails(t *testing.T) {
 		"empty set":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, setOf()) },
 		"useless keys":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, setOf(object{"kty": "oct", "k": "eA"})) },
 		"too many keys": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, setOf(keys...)) },
+		"a set that never ends": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, setOf(jwk("new", &other.PublicKey, nil)), strings.Repeat(" ", 256<<10))
+		},
 		"endless": func(w http.ResponseWriter, _ *http.Request) {
 			for {
 				if _, err := w.Write(bytes.Repeat([]byte(" "), 64<<10)); err != nil {
@@ -219,7 +222,7 @@ func TestB101_LastGoodKeysStayWhenTheEndpointFails(t *testing.T) {
 			var c clock
 			var log noted
 			met := &counts{}
-			j := newJWT(t, identity.Options{JWKSURL: strings.Replace(url, "http://", "http://user:hunter2@", 1), Now: c.now, Metrics: met, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			j := newJWT(t, identity.Options{JWKSURL: strings.Replace(url, "http://", "http://user:hunter2@", 1) + "/?key=hunter2", Now: c.now, Metrics: met, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if _, err := j.Verify(t.Context(), withKid(t, "k", k)); err != nil {
 				t.Fatal(err)
 			}
@@ -235,6 +238,9 @@ func TestB101_LastGoodKeysStayWhenTheEndpointFails(t *testing.T) {
 			}
 			if fmt.Sprint(met.fetched) != "[ok failed]" || !strings.Contains(log.String(), "JWK set") || strings.Contains(log.String(), "hunter2") {
 				t.Errorf("%v, log:\n%s", met.fetched, &log)
+			}
+			if name == "redirect elsewhere" && !strings.Contains(log.String(), "must be https") {
+				t.Errorf("it went there:\n%s", &log)
 			}
 			p.publish(jwk("new", &other.PublicKey, nil))
 			c.advance(11 * time.Second)

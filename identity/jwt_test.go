@@ -168,6 +168,19 @@ func TestB101_BadTokensAreRefusedWithoutSayingWhy(t *testing.T) {
 	}
 }
 
+func TestB101_AKeyIsNotTriedForAnotherAlgorithm(t *testing.T) {
+	p := pairs()
+	met := &counts{}
+	j := newJWT(t, identity.Options{KeyFiles: []string{keyFile(t, &p.rsa.PublicKey)}, Metrics: met})
+	for _, token := range []string{
+		sign(t, jwt.SigningMethodHS256, pemOf(t, &p.rsa.PublicKey), good(nil), nil), sign(t, jwt.SigningMethodES256, p.ec, good(nil), nil),
+	} {
+		if _, err := j.Verify(t.Context(), token); !errors.Is(err, identity.ErrUnauthorized) || met.last() != "unknown_key" {
+			t.Errorf("%v, %s", err, met.last())
+		}
+	}
+}
+
 func TestB101_ScopesComeAsTextOrList(t *testing.T) {
 	j := everyKey(t, identity.Options{})
 	for name, claims := range map[string]object{
