@@ -55,7 +55,11 @@ func (a *API) frames(w http.ResponseWriter, r *http.Request, who identity.Identi
 	}
 	page := framesPage{Next: after, LastSeq: now.LastSeq, Epoch: now.Epoch, Status: now.Status, Frames: make([]json.RawMessage, len(now.Page))}
 	for i, f := range now.Page {
-		page.Frames[i] = frame.Splice(nil, f.Frame, t.ID, now.Turns[f.Ordinal], f.Seq)
+		if turnID := now.Turns[f.Ordinal]; f.Type == "turn_started" { // as viewers get it
+			page.Frames[i] = frame.SpliceEpoch(nil, f.Frame, t.ID, turnID, f.Seq, now.Epoch)
+		} else {
+			page.Frames[i] = frame.Splice(nil, f.Frame, t.ID, turnID, f.Seq)
+		}
 		page.Next = f.Seq
 	}
 	switch {

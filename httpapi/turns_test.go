@@ -42,6 +42,9 @@ func TestSubmit_RunsATurnThatCanBeReadInPages(t *testing.T) {
 			}
 			for _, f := range page["frames"].([]any) {
 				f := f.(map[string]any)
+				if f["type"] == "turn_started" && f["epoch"] != now["epoch"] {
+					n.Fatalf("turn_started without its epoch: %v", f)
+				}
 				if next++; f["chat_seq"] != next || f["turn_id"] != turn || f["thread_id"] != "t" {
 					n.Fatalf("frame %v after %v", f, next-1)
 				}
