@@ -24,7 +24,7 @@ type Options struct {
 	Sockets wsapi.Options
 	API     httpapi.APIOptions // its event streams and calls count against Sockets.Limits unless they have limits of their own
 
-	Auth   identity.Authenticator // nil = identity.NoAuth: for loopback only
+	Auth   identity.Authenticator // nil = identity.NoAuth: for loopback only; the Run of an identity.JWT is the program's to call
 	HTTP   HTTP
 	Drain  Drain
 	Entry  Entry
