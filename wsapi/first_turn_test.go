@@ -12,15 +12,24 @@ import (
 	"turnlog/client"
 )
 
-// cutter passes TCP connections on to a server until they are cut.
+// cutter passes TCP connections on to a server until they are cut, and makes no
+// more until it is mended.
 type cutter struct {
-	mu    sync.Mutex
-	conns []net.Conn
+	mu     sync.Mutex
+	conns  []net.Conn
+	broken bool
+}
+
+func (c *cutter) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = false
 }
 
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.broken = true
 	for _, conn := range c.conns {
 		conn.Close()
 	}
@@ -49,8 +58,17 @@ func cuttable(t *testing.T, url string) (string, *cutter) {
 				continue
 			}
 			c.mu.Lock()
-			c.conns = append(c.conns, in, out)
+			broken := c.broken
+			if broken {
+				in.Close()
+				out.Close()
+			} else {
+				c.conns = append(c.conns, in, out)
+			}
 			c.mu.Unlock()
+			if broken {
+				continue
+			}
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				running.Go(func() {
 					_, _ = io.Copy(way[0], way[1])
@@ -71,7 +89,7 @@ func cuttable(t *testing.T, url string) (string, *cutter) {
 func TestB113_AThreadFollowedBeforeItEverRanResumesCompletely(t *testing.T) {
 	a, b := pair(t)
 	url, line := cuttable(t, a)
-	texts, finishes := make(chan string, 1000), make(chan client.Finish, 2)
+	texts, finishes := make(chan string, 1000), make(chan client.Finish, 3)
 	headers, reconciles := make(chan client.Header, 4), make(chan client.Reconcile, 4)
 	c, err := client.New(url, client.Options{Handler: client.Handler{
 		OnText:      func(_, text string) { texts <- text },
@@ -126,12 +144,21 @@ func TestB113_AThreadFollowedBeforeItEverRanResumesCompletely(t *testing.T) {
 		}
 	}
 	ended()
-	say("m2", 300, "2")
+	say("m2", 30, "5")
 	read(5)
 	line.cut()
+	third := func(f map[string]any) bool {
+		message, _ := f["message"].(map[string]any)
+		return f["type"] == "turn_started" && message["id"] == "m3"
+	}
+	p.until("end of the second turn", func(f map[string]any) bool { return f["type"] == "turn_finished" && f["chat_seq"].(float64) > 20 })
+	say("m3", 30, "5")
+	p.until("third turn", third) // a cursor in an older turn is complete only with its epoch
+	line.mend()
 	ended()
-	read(295)
-	for _, n := range []int{3, 300} {
+	ended()
+	read(25 + 30)
+	for _, n := range []int{3, 30, 30} {
 		for i := 1; i <= n; i++ {
 			want += fmt.Sprintf("%d: ", i)
 		}
