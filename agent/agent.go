@@ -44,8 +44,9 @@ type Turn interface {
 	// it; one that was never received becomes the next turn.
 	Inputs() <-chan Input
 
-	// History returns the newest persisted messages of the thread before this
-	// turn, oldest first, at most limit of them (0 = 100).
+	// History returns the newest persisted messages before this turn, oldest
+	// first, at most limit of them (0 = 100): the thread's own and, in front of them,
+	// those of the threads that it continues or branches off.
 	History(ctx context.Context, limit int) ([]json.RawMessage, error)
 
 	// Checkpoint saves opaque state of at most MaxCheckpoint bytes together with the

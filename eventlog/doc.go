@@ -92,6 +92,8 @@
 //
 // An entry of T:log has the id <chat_seq>-0 and the fields turn (ordinal), type,
 // pos (bytes of all frames up to and including this one) and frame, in this
-// order. An entry of T:messages has turn_id, epoch and frame. Frames are stored as the agent
+// order. An entry of T:messages has turn_id, epoch and frame. The field lineage of
+// T:state lists the threads whose messages History shows in front of the
+// thread's own, with the last number that counts and its epoch (lua/lib_lineage.lua). Frames are stored as the agent
 // emitted them; scripts never decode one.
 package eventlog

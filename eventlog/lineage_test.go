@@ -49,7 +49,7 @@ func (w *world) wantHistory(t eventlog.Thread, want string) {
 	}
 }
 
-func TestB26_HistoryGoesBackOverTheLineage(t *testing.T) {
+func TestHistoryGoesBackOverTheLineage(t *testing.T) {
 	conform(t, eventlog.Options{}, func(w *world) {
 		root, next, leaf := w.thread(), w.thread(), w.thread()
 		root.ID = "root/1 with space" // ids are free text
