@@ -91,7 +91,7 @@ func TestF34_AKilledNodesCrowdComesBackSpread(t *testing.T) {
 	for i := range crowded {
 		thread := i % talks
 		online := false
-		c, err := client.Dial(t.Context(), "ws://crowd/ws", client.Options{
+		c, err := client.Dial(t.Context(), "ws://crowd.localhost/ws", client.Options{
 			User: user, HTTPClient: through, DialTimeout: patience,
 			Handler: client.Handler{
 				OnState:  way.state,
