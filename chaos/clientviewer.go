@@ -24,7 +24,7 @@ type clientViewer struct {
 func (v *clientViewer) live(ctx context.Context) {
 	transport := &http.Transport{DialContext: v.run.cluster.dial, DisableKeepAlives: true}
 	var c *client.Client
-	c, err := client.New("ws://nodes/ws", client.Options{
+	c, err := client.New("ws://nodes.localhost/ws", client.Options{
 		User:       v.pen.plan.User,
 		HTTPClient: &http.Client{Transport: transport},
 		MaxDelay:   time.Second,
