@@ -71,7 +71,8 @@ func (s *spectator) until(ctx context.Context, what string) error {
 }
 
 func TestF20_ACrowdOfViewersNeedsNoConnectionsToRedis(t *testing.T) {
-	p := own(t, twoNodes, "--redis.pool_size", "10", "--limits.running_turns_per_user", "0")
+	p := own(t, twoNodes, "--redis.pool_size", "10", "--limits.running_turns_per_user", "0",
+		"--limits.connections_per_user", "5000")
 	user := someone()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -126,8 +126,12 @@ func TestB42_StopFromAnyNode(t *testing.T) {
 			t.Errorf("ack %s", got)
 		}
 		end := a.end("t", ack.Turn)
-		if took := time.Since(begin); took > time.Second {
-			t.Errorf("stopped after %v, want within 1s", took)
+		bound := time.Second
+		if p.redis == nil {
+			bound = 4 * time.Second // all tests in parallel share the scripts of one embedded Redis
+		}
+		if took := time.Since(begin); took > bound {
+			t.Errorf("stopped after %v, want within %v", took, bound)
 		}
 		if end.Str("outcome") != "stopped" {
 			t.Errorf("end %s, want stopped", end)
@@ -318,7 +322,7 @@ func TestB47_SteerReachesTheRunningAgentOrTheNextTurn(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
 		user := someone()
 		a := dial(t, p.url(0, user))
-		ack := a.say("t", object{"frames": 30, "interval_ms": 10})
+		ack := a.say("t", object{"frames": 150, "interval_ms": 30})
 		a.seq("t", 3)
 		b := dial(t, p.url(1, user))
 		b.ok("steer", object{"thread_id": "t", "content": "be brief", "id": "s1"})
