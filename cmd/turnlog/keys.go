@@ -46,42 +46,6 @@ func newKeysCommand() *cobra.Command {
 	return cmd
 }
 
-// keyMeaning says what each key of eventlog.DescribeKeys shows.
-var keyMeaning = map[string]string{
-	"T:state":                "the newest turn: status, outcome, owner, attempt, policy, deadlines, numbering",
-	"T:log":                  "the frames; the id before the dash is chat_seq, turn is the turn's ordinal",
-	"T:messages":             "persisted messages by chat_seq; outlive the log",
-	"T:turns":                "turn ordinal -> turn_id",
-	"T:requests":             "requests of the running turn that wait for an answer",
-	"T:inputs":               "answers, stops and steers the running turn has been sent",
-	"T:queue":                "submissions waiting to become turns",
-	"T:viewers":              "nodes with viewers -> their generation",
-	"T:live":                 "frames as they are published to other nodes (Ctrl-C ends)",
-	"U:threads":              "threads of the user by last activity",
-	"U:running":              "threads of the user that run a turn",
-	"U:requests":             "open request id -> thread",
-	"P:turns":                "running turns of the partition",
-	"P:due":                  "threads by their nearest deadline (Unix milliseconds)",
-	"P:ready":                "threads whose queue any node may claim",
-	"P:dead":                 "nodes this partition knows to be dead",
-	"turnlog:{nodes}:lease":  "nodes by the expiry of their lease (Unix milliseconds)",
-	"turnlog:{nodes}:dead":   "nodes declared dead in the last 24 h",
-	"turnlog:{nodes}:buried": "of these, nodes whose turns and viewers have all been dealt with",
-	"turnlog:{nodes}:reaper": "who leads the reaper",
-	"turnlog:{nodes}:format": "format version and number of partitions",
-}
-
-// keyCommand is the redis-cli command that shows a key of each type.
-var keyCommand = map[string]string{
-	"hash":    "HGETALL %s",
-	"stream":  "XRANGE %s - + COUNT 50",
-	"list":    "LRANGE %s 0 -1",
-	"set":     "SMEMBERS %s",
-	"zset":    "ZRANGE %s 0 -1 WITHSCORES",
-	"string":  "GET %s",
-	"channel": "SUBSCRIBE %s",
-}
-
 // writeKeys prints the commands. The password of a Redis URL is left to
 // redis-cli's own REDISCLI_AUTH, so that the output can be shared.
 func writeKeys(w io.Writer, keys []eventlog.KeyInfo, redisURL string) {
@@ -95,7 +59,7 @@ func writeKeys(w io.Writer, keys []eventlog.KeyInfo, redisURL string) {
 		}
 	}
 	for _, key := range keys {
-		fmt.Fprintf(w, "# %s\n%s "+keyCommand[key.Type]+"\n", keyMeaning[key.Key], cli, shellQuote(key.Name))
+		fmt.Fprintf(w, "# %s\n%s %s\n", key.Shows(), cli, key.Command())
 		if key.Key == "T:log" {
 			fmt.Fprintf(w, "# frames 42 to 57, and the newest one\n%s XRANGE %s 42 57\n%s XREVRANGE %s + - COUNT 1\n",
 				cli, shellQuote(key.Name), cli, shellQuote(key.Name))

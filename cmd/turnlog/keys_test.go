@@ -25,7 +25,7 @@ func TestKeysPrintsACommandPerKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if keyMeaning[key.Key] == "" || keyCommand[key.Type] == "" {
+		if key.Shows() == "" || key.Command() == "" {
 			t.Errorf("%s (%s) has no explanation or no command", key.Key, key.Type)
 		}
 	}
