@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"turnlog/eventlog"
-	"turnlog/httpapi/problem"
+	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
 	"turnlog/session"
 )
@@ -87,8 +87,8 @@ type API struct {
 	opts     APIOptions
 	log      *slog.Logger
 	events   *events
-	mux      *http.ServeMux
-	notFound http.Handler
+	calls    call.Adapter
+	mux      http.Handler
 }
 
 // NewAPI builds the API.
@@ -102,7 +102,7 @@ func NewAPI(sessions Sessions, logs Log, hub Hub, auth identity.Authenticator, o
 	}
 	a := &API{sessions: sessions, logs: logs, hub: hub, auth: auth, opts: opts, log: opts.Logger}
 	a.events = newEvents(sessions, logs, hub, opts.Events, opts.Logger)
-	a.notFound = a.public(func(http.ResponseWriter, *http.Request) error { return problem.NotFound() })
+	a.calls = call.Adapter{Log: opts.Logger, Refused: opts.Metrics.Refused}
 	a.mux = a.routed()
 	return a, nil
 }
@@ -120,9 +120,5 @@ func (a *API) Streams() int { return a.events.count() }
 // ServeHTTP implements http.Handler. It has to see paths as they were sent: whoever
 // tidies them up first turns one thread's path into another's.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !straight(r.URL.EscapedPath()) {
-		a.notFound.ServeHTTP(w, r)
-		return
-	}
 	a.mux.ServeHTTP(w, r)
 }

@@ -19,7 +19,7 @@
 //
 // routes.go is the table of calls; each is a handler func(w, r, who) error that either
 // answers or returns an error. serve.go adapts it: authentication, request id,
-// rates, and the mapping of errors in errors.go, which is the only one. Event streams
+// rates, and the mapping of errors in package internal/call, which is the only one. Event streams
 // are in events*.go.
 //
 // # Concurrency and failures

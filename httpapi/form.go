@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,21 +125,4 @@ func (f *form) manifest() json.RawMessage {
 		return nil
 	}
 	return f.given("tools")
-}
-
-// query reads a whole number from the query: absent or empty is what otherwise says.
-func query(r *http.Request, name string, least, most, otherwise int64) (int64, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		why := "must be a whole number of at least " + strconv.FormatInt(least, 10)
-		if most != math.MaxInt64 {
-			why = "must be a whole number between " + strconv.FormatInt(least, 10) + " and " + strconv.FormatInt(most, 10)
-		}
-		return 0, problem.Invalid(name, why)
-	}
-	return n, nil
 }

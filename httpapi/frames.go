@@ -7,6 +7,7 @@ import (
 
 	"turnlog/eventlog"
 	"turnlog/frame"
+	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
 )
 
@@ -29,11 +30,11 @@ type framesPage struct {
 
 // frames returns frames behind a number, oldest first, as the log has them.
 func (a *API) frames(w http.ResponseWriter, r *http.Request, who identity.Identity) error {
-	after, err := query(r, "after", 0, math.MaxInt64, 0)
+	after, err := call.Query(r, "after", 0, math.MaxInt64, 0)
 	if err != nil {
 		return err
 	}
-	limit, err := query(r, "limit", 1, mostFrames, someFrames)
+	limit, err := call.Query(r, "limit", 1, mostFrames, someFrames)
 	if err != nil {
 		return err
 	}
@@ -69,5 +70,5 @@ func (a *API) frames(w http.ResponseWriter, r *http.Request, who identity.Identi
 		page.Incomplete = stale || after < now.LastSeq
 		page.Next = now.LastSeq
 	}
-	return reply(w, http.StatusOK, page)
+	return call.Reply(w, http.StatusOK, page)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/internal/call"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
 )
@@ -26,7 +27,7 @@ type messagesPage struct {
 
 // messages returns history: the newest page first, oldest first within a page.
 func (a *API) messages(w http.ResponseWriter, r *http.Request, who identity.Identity) error {
-	limit, err := query(r, "limit", 1, mostMessages, someMessages)
+	limit, err := call.Query(r, "limit", 1, mostMessages, someMessages)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request, who identity.Iden
 		}
 		page.Next = &cursor
 	}
-	return reply(w, http.StatusOK, page)
+	return call.Reply(w, http.StatusOK, page)
 }
 
 // history reads the rows before a number in bites, so that large ones end a

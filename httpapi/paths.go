@@ -16,18 +16,6 @@ func threadPath(id string) string {
 	return "/v1/threads/" + url.PathEscape(id)
 }
 
-// straight reports whether a path has no empty and no dot segments. The mux
-// would redirect such a path to another one, and so to another thread.
-func straight(escaped string) bool {
-	for segment := range strings.SplitSeq(strings.TrimPrefix(escaped, "/"), "/") {
-		switch segment {
-		case "", ".", "..":
-			return false
-		}
-	}
-	return true
-}
-
 // longestClient bounds what a client may call itself, in bytes.
 const longestClient = 64
 

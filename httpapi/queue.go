@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/internal/call"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
 )
@@ -40,7 +41,7 @@ func (a *API) listQueue(w http.ResponseWriter, r *http.Request, who identity.Ide
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, map[string]any{"queue": queue})
+	return call.Reply(w, http.StatusOK, map[string]any{"queue": queue})
 }
 
 // getQueued returns one submission that waits.
@@ -53,7 +54,7 @@ func (a *API) getQueued(w http.ResponseWriter, r *http.Request, who identity.Ide
 	if at < 0 {
 		return problem.NotFound()
 	}
-	return reply(w, http.StatusOK, queue[at])
+	return call.Reply(w, http.StatusOK, queue[at])
 }
 
 // dropQueued takes a submission out of the queue.

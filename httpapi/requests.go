@@ -8,6 +8,7 @@ import (
 
 	"turnlog/eventlog"
 	"turnlog/frame"
+	"turnlog/httpapi/internal/call"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
 	"turnlog/session"
@@ -36,7 +37,7 @@ func (a *API) listRequests(w http.ResponseWriter, r *http.Request, who identity.
 	for i, o := range now.Open {
 		out[i] = openRequest{RequestID: o.ID, Kind: o.Kind, Name: o.Name, ChatSeq: o.Seq, Frame: frame.Splice(nil, o.Frame, t.ID, now.TurnID, o.Seq)}
 	}
-	return reply(w, http.StatusOK, map[string]any{"requests": out})
+	return call.Reply(w, http.StatusOK, map[string]any{"requests": out})
 }
 
 // answerKeys are the keys of an answering frame that are not the answer.
@@ -74,7 +75,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, who identity.Identi
 	if err := a.sessions.Answer(r.Context(), who.User, session.Answer{RequestID: id, Kind: kind, Payload: f.payload()}); err != nil {
 		return err
 	}
-	return reply(w, http.StatusAccepted, map[string]any{"thread_id": t.ID, "request_id": id})
+	return call.Reply(w, http.StatusAccepted, map[string]any{"thread_id": t.ID, "request_id": id})
 }
 
 // requestID reads which request is answered; its id has several names.

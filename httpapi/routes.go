@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 
-	"turnlog/httpapi/problem"
+	"turnlog/httpapi/internal/call"
 )
 
 // route is one call of the API.
@@ -39,36 +36,10 @@ func (a *API) routes() []route {
 }
 
 // routed puts the routes on a mux, and problems wherever no route is.
-func (a *API) routed() *http.ServeMux {
-	mux := http.NewServeMux()
-	methods := make(map[string][]string)
+func (a *API) routed() http.Handler {
+	routes := []call.Route{{Method: "GET", Path: openAPIPath, Handler: a.calls.Handle(openAPI)}}
 	for _, r := range a.routes() {
-		mux.Handle(r.method+" "+r.path, a.serve(r.handle))
-		methods[r.path] = append(methods[r.path], r.method)
+		routes = append(routes, call.Route{Method: r.method, Path: r.path, Handler: a.serve(r.handle)})
 	}
-	mux.Handle("GET "+openAPIPath, a.public(openAPI))
-	methods[openAPIPath] = []string{"GET"}
-	for _, path := range slices.Sorted(maps.Keys(methods)) {
-		mux.Handle(path, a.wrongMethod(allow(methods[path])))
-	}
-	mux.Handle("/", a.notFound)
-	return mux
-}
-
-// allow lists methods as the header Allow wants them; whoever may GET may HEAD.
-func allow(methods []string) string {
-	if slices.Contains(methods, "GET") {
-		methods = append(methods, "HEAD")
-	}
-	slices.Sort(methods)
-	return strings.Join(methods, ", ")
-}
-
-func (a *API) wrongMethod(allowed string) http.Handler {
-	return a.public(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Allow", allowed)
-		return &problem.Problem{
-			Status: http.StatusMethodNotAllowed, Code: problem.CodeMethodNotAllowed, Detail: "this path takes " + allowed,
-		}
-	})
+	return a.calls.Mux(routes)
 }

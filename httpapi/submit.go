@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
 	"turnlog/session"
 )
@@ -69,7 +70,7 @@ func replySubmitted(w http.ResponseWriter, t eventlog.Thread, adm eventlog.Admis
 		out.Status = string(eventlog.StatusFinished)
 	}
 	w.Header().Set("Location", at)
-	return reply(w, http.StatusAccepted, out)
+	return call.Reply(w, http.StatusAccepted, out)
 }
 
 // policy reads what is to become of the turn when nobody watches. Without a
@@ -155,7 +156,7 @@ func (a *API) steer(w http.ResponseWriter, r *http.Request, who identity.Identit
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusAccepted, struct {
+	return call.Reply(w, http.StatusAccepted, struct {
 		ThreadID  string `json:"thread_id"`
 		TurnID    string `json:"turn_id"`
 		Delivered bool   `json:"delivered"`
@@ -195,5 +196,5 @@ func (a *API) stop(w http.ResponseWriter, r *http.Request, who identity.Identity
 	if out.Dropped == nil {
 		out.Dropped = []string{}
 	}
-	return reply(w, http.StatusOK, out)
+	return call.Reply(w, http.StatusOK, out)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/internal/call"
 	"turnlog/httpapi/problem"
 	"turnlog/identity"
 	"turnlog/session"
@@ -75,7 +76,7 @@ const (
 
 // listThreads lists the user's threads by last activity, newest first.
 func (a *API) listThreads(w http.ResponseWriter, r *http.Request, who identity.Identity) error {
-	limit, err := query(r, "limit", 1, mostThreads, someThreads)
+	limit, err := call.Query(r, "limit", 1, mostThreads, someThreads)
 	if err != nil {
 		return err
 	}
@@ -93,14 +94,14 @@ func (a *API) listThreads(w http.ResponseWriter, r *http.Request, who identity.I
 	}{Threads: make([]thread, len(listed))}
 	for i, l := range listed {
 		t := newThread(l.Thread.ID, l.Meta)
-		t.Status, t.Outcome, t.TurnID, t.LastSeq, t.LastActivity = l.Status, l.Outcome, l.TurnID, l.LastSeq, moment(l.Active)
+		t.Status, t.Outcome, t.TurnID, t.LastSeq, t.LastActivity = l.Status, l.Outcome, l.TurnID, l.LastSeq, call.Moment(l.Active)
 		page.Threads[i] = t
 	}
 	if next != (eventlog.ThreadPosition{}) {
 		cursor := threadCursor(next)
 		page.Next = &cursor
 	}
-	return reply(w, http.StatusOK, page)
+	return call.Reply(w, http.StatusOK, page)
 }
 
 // threadCursor makes an opaque text of a position.
@@ -141,9 +142,9 @@ func (a *API) replyThread(w http.ResponseWriter, r *http.Request, status int, t 
 		out.Outcome = now.Outcome
 	}
 	if now.Status == eventlog.StatusRunning {
-		out.GraceDeadline = moment(now.GraceDeadline)
+		out.GraceDeadline = call.Moment(now.GraceDeadline)
 	}
-	return reply(w, status, out)
+	return call.Reply(w, status, out)
 }
 
 // putThread creates a thread, or changes what is given of one that is there.

@@ -1,11 +1,11 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"turnlog/eventlog"
+	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
 )
 
@@ -32,29 +32,8 @@ func (a *API) listTurns(w http.ResponseWriter, r *http.Request, who identity.Ide
 	for i, t := range turns {
 		out[i] = runningTurn{
 			ThreadID: t.Thread.ID, TurnID: t.TurnID, Status: eventlog.StatusRunning, Epoch: t.Epoch, LastSeq: t.LastSeq,
-			Attempt: t.Attempt, Detached: t.Detached, OnDisconnect: t.Policy, GraceDeadline: moment(t.GraceDeadline),
+			Attempt: t.Attempt, Detached: t.Detached, OnDisconnect: t.Policy, GraceDeadline: call.Moment(t.GraceDeadline),
 		}
 	}
-	return reply(w, http.StatusOK, map[string]any{"turns": out})
-}
-
-// moment is a time on the wire, nil when there is none.
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-// reply answers with JSON.
-func reply(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client went away; nobody is left to tell
-	return nil
+	return call.Reply(w, http.StatusOK, map[string]any{"turns": out})
 }

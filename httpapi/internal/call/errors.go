@@ -1,4 +1,4 @@
-package httpapi
+package call
 
 import (
 	"errors"
@@ -17,7 +17,8 @@ const (
 	retryLater = 5 // quotas, full queues
 )
 
-var errTooFast = &session.Refusal{Code: session.CodeRateLimited, Message: "too many calls, slow down", Retryable: true}
+// ErrTooFast refuses a call of a user who makes too many.
+var ErrTooFast = &session.Refusal{Code: session.CodeRateLimited, Message: "too many calls, slow down", Retryable: true}
 
 // statuses are the statuses of refused commands.
 var statuses = map[string]struct{ status, retryAfter int }{
@@ -55,7 +56,7 @@ var failures = []struct {
 
 // problem makes what the client is told of an error. Unknown errors are logged
 // here and nowhere else.
-func (a *API) problem(r *http.Request, err error) *problem.Problem {
+func (a Adapter) problem(r *http.Request, err error) *problem.Problem {
 	var known *problem.Problem
 	if errors.As(err, &known) {
 		return known
@@ -70,7 +71,7 @@ func (a *API) problem(r *http.Request, err error) *problem.Problem {
 			return &p
 		}
 	}
-	a.log.ErrorContext(r.Context(), "a call failed", "method", r.Method, "pattern", r.Pattern, "error", err)
+	a.Log.ErrorContext(r.Context(), "a call failed", "method", r.Method, "pattern", r.Pattern, "error", err)
 	return &problem.Problem{
 		Status: http.StatusInternalServerError, Code: problem.CodeInternal, Detail: "something went wrong on the server", Retryable: true,
 	}
