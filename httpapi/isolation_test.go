@@ -82,7 +82,7 @@ func TestB100_EveryVerbOnSomebodyElsesThreadAnswersLikeOnAMissingOne(t *testing.
 		}
 		// Every call has succeeded, and so was held against its description.
 		for _, route := range walked {
-			if !n.doc.answered[route] && !strings.HasSuffix(route, "/events") {
+			if !n.doc.Answered(route) && !strings.HasSuffix(route, "/events") {
 				n.Errorf("%s never succeeded", route)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"turnlog/agent"
 	"turnlog/agent/demo"
 	"turnlog/embedded"
+	"turnlog/internal/openapitest"
 	"turnlog/internal/redistest"
 )
 
@@ -28,7 +29,7 @@ type restNode struct {
 	url  string
 	rdb  *redis.Client
 	node *embedded.Node
-	doc  *document
+	doc  *openapitest.Document
 }
 
 func startRest(t testing.TB, addr string, opts embedded.Options) *restNode {
@@ -108,7 +109,7 @@ func (n *restNode) call(method, path, body string, headers ...string) answer {
 			n.Fatalf("%s %s: %v in %s", method, path, err, a.text)
 		}
 	}
-	n.doc.check(n, req, body, a)
+	n.doc.Check(n, req, body, openapitest.Answer{Status: a.status, Header: a.header, Text: a.text})
 	return a
 }
 
