@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -39,7 +40,7 @@ func (t *turn) leftovers(outcome eventlog.Outcome) []eventlog.Entry {
 	defer t.saidMu.Unlock()
 	entries := t.said.Leftovers(outcome)
 	if !t.said.Stopped() {
-		entries = append(entries, eventlog.Entry{Type: "generation_stopped", Frame: frame.GenerationStopped(closing.StoppedMessage)})
+		entries = append(entries, eventlog.Entry{Type: "generation_stopped", Frame: frame.GenerationStopped(cmp.Or(t.stopMessage, closing.StoppedMessage))})
 	}
 	return entries
 }

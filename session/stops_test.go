@@ -39,6 +39,31 @@ func TestB42_StopFromAnyNode(t *testing.T) {
 	}
 }
 
+func TestAStopMaySayWhy(t *testing.T) {
+	for want, message := range map[string]string{"Generation stopped": "", "by an operator": "by an operator"} {
+		synctest.Test(t, func(t *testing.T) {
+			log := newFakeLog()
+			n := startNode(t, log, waiting(nil), session.Options{})
+			n.submit("go")
+			settle()
+			if res, err := n.StopSaying(t.Context(), thread, "", message); err != nil || !res.Stopped {
+				t.Errorf("stop: %+v, %v", res, err)
+			}
+			settle()
+			var said []string
+			for _, f := range log.frames(thread) {
+				if f.Type == "generation_stopped" {
+					said = append(said, string(f.Frame))
+				}
+			}
+			if len(said) != 1 || said[0] != `{"type":"generation_stopped","message":"`+want+`","job_id":null}` {
+				t.Errorf("frames %v", said)
+			}
+			n.stop()
+		})
+	}
+}
+
 func TestB42_HungAgentIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := newFakeLog()

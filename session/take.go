@@ -33,6 +33,7 @@ func (t *turn) takeInputs() event {
 	for _, in := range inputs {
 		t.after = in.Seq
 		if in.Kind == eventlog.InputStop {
+			t.stopMessage = stopMessage(in.Payload)
 			return event{kind: evEnd, outcome: eventlog.OutcomeStopped}
 		}
 		t.apply(in)

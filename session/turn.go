@@ -49,8 +49,9 @@ type turn struct {
 
 	usage atomic.Pointer[json.RawMessage] // as the agent last reported it
 
-	failure error // why the turn failed; conductor only
-	ready   bool  // the thread has submissions waiting, which this end made claimable; conductor only
+	failure     error  // why the turn failed; conductor only
+	stopMessage string // what viewers are told of the stop that was taken; conductor only
+	ready       bool   // the thread has submissions waiting, which this end made claimable; conductor only
 
 	returned chan error
 	fenced   chan error            // the writer was lost

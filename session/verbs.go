@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"turnlog/eventlog"
 )
@@ -25,23 +24,6 @@ func (s *Service) send(ctx context.Context, thread eventlog.Thread, turnID strin
 	}
 	s.nudge(thread)
 	return res, nil
-}
-
-// Stop stops the thread's running turn and drops its queue. With a turnID it
-// touches only that running or queued turn. A turn that is not there: nothing
-// happens. It returns once the stop is stored; from then on the turn ends
-// within the stop timeout whatever its owner does.
-func (s *Service) Stop(ctx context.Context, user, threadID, turnID string) (StopResult, error) {
-	res, err := s.send(ctx, eventlog.Thread{User: user, ID: threadID}, turnID, eventlog.Input{Kind: eventlog.InputStop})
-	if err != nil {
-		return StopResult{}, err
-	}
-	out := StopResult{Dropped: res.Dropped}
-	if res.Verdict == eventlog.InputAccepted || res.Verdict == eventlog.InputDuplicate {
-		queued := slices.Contains(res.Dropped, res.TurnID)
-		out.Stopped, out.TurnID = res.TurnID != "" && !queued, res.TurnID
-	}
-	return out, nil
 }
 
 // Answer answers a request of the user, wherever it waits. The first answer
