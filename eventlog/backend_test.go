@@ -190,6 +190,16 @@ func TestB51_EveryScriptRunTwiceHasOneEffect(t *testing.T) {
 	if ok, err := log.Delete(t.Context(), th); err != nil || !ok {
 		t.Fatalf("delete %v, %v", ok, err)
 	}
+	if counts, err := log.CountTurns(t.Context()); err != nil || counts.Running != 0 {
+		t.Fatalf("counts %+v, %v", counts, err)
+	}
+	w.start(w.thread())
+	if counts, err := log.CountTurns(t.Context()); err != nil || counts.Running != 1 {
+		t.Fatalf("counts %+v, %v", counts, err)
+	}
+	if gone, err := log.DeleteUser(t.Context(), "alice", time.Minute); err != nil || !gone.Complete || gone.TurnsEnded != 1 {
+		t.Fatalf("delete user %+v, %v", gone, err)
+	}
 	for _, name := range eventlog.ScriptNames() {
 		if d.seen[name] == 0 && !strings.HasPrefix(name, "append") && name != "rebuild" { // writers have a client and tests of their own
 			t.Errorf("%s was not sent twice", name)
