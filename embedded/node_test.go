@@ -173,6 +173,12 @@ func TestTheNodeIsListedWithItsAddress(t *testing.T) {
 		nodes, err := r.Log().NodeReports(t.Context())
 		return err == nil && len(nodes) == 1 && nodes[0].Info.Address == "10.0.0.7:8080" && nodes[0].Info.Version == "1.2.3"
 	})
+	r.begin(t)
+	r.stop()
+	await(t, "that it drains", func() bool {
+		nodes, err := r.Log().NodeReports(t.Context())
+		return err == nil && len(nodes) == 1 && nodes[0].Info.Load != nil && nodes[0].Info.Load.Draining
+	})
 }
 
 func isOpen(err error) bool {

@@ -60,6 +60,7 @@ func DescribeKeys(thread Thread, partitions int) ([]KeyInfo, error) {
 		{deadKey, "zset", deadKey},
 		{buriedKey, "zset", buriedKey},
 		{reaperKey, "string", reaperKey},
+		{sinceKey, "string", sinceKey},
 		{formatKey, "string", formatKey},
 	}, nil
 }
@@ -86,6 +87,7 @@ var keyShows = map[string]string{
 	"turnlog:{nodes}:dead":   "nodes declared dead in the last 24 h",
 	"turnlog:{nodes}:buried": "of these, nodes whose turns and viewers have all been dealt with",
 	"turnlog:{nodes}:reaper": "who leads the reaper",
+	"turnlog:{nodes}:since":  "since when it leads (Unix milliseconds)",
 	"turnlog:{nodes}:format": "format version and number of partitions",
 }
 

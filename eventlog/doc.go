@@ -86,6 +86,7 @@
 //	turnlog:{nodes}:dead    zset    declare_dead, resign  members 24 h
 //	turnlog:{nodes}:buried  zset    buried                members 24 h
 //	turnlog:{nodes}:reaper  string  lead                  5 s; "<node> <term>"
+//	turnlog:{nodes}:since   string  lead                  5 s; when that lease was taken, Unix ms
 //	turnlog:{nodes}:term    string  lead                  none
 //	turnlog:{nodes}:format  string  Open                  none; "<version> <partitions>"
 //	turnlog:node:<id>       hash    Register              24 h; also the channel of wake-ups ("w <p>")

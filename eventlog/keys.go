@@ -18,6 +18,7 @@ const (
 	deadKey   = "turnlog:{nodes}:dead"
 	buriedKey = "turnlog:{nodes}:buried"
 	reaperKey = "turnlog:{nodes}:reaper"
+	sinceKey  = "turnlog:{nodes}:since"
 	formatKey = "turnlog:{nodes}:format"
 )
 

@@ -22,6 +22,13 @@ type NodeInfo struct {
 	Address string
 	Version string
 	Started time.Time
+	Load    *NodeLoad // nil = it does not tell
+}
+
+// NodeLoad is what changes while a node runs.
+type NodeLoad struct {
+	Draining    bool
+	Connections int // sockets and event streams that are open
 }
 
 // NodeState is a node as Redis knows it.
@@ -34,7 +41,7 @@ type NodeState struct {
 	Buried bool // every partition's burial is done
 }
 
-// Register stores what others may know about a node, for 24 h.
+// Register stores what others may know about a node, for 24 h, or what has changed of it.
 func (l *Log) Register(ctx context.Context, n NodeInfo) error {
 	if err := nodeID(n.ID); err != nil {
 		return err
@@ -42,7 +49,11 @@ func (l *Log) Register(ctx context.Context, n NodeInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
-	pipe.HSet(ctx, nodeChannel(n.ID), "address", n.Address, "version", n.Version, "started", n.Started.UnixMilli())
+	fields := []any{"address", n.Address, "version", n.Version, "started", n.Started.UnixMilli()}
+	if n.Load != nil {
+		fields = append(fields, "draining", n.Load.Draining, "connections", n.Load.Connections)
+	}
+	pipe.HSet(ctx, nodeChannel(n.ID), fields...)
 	pipe.Expire(ctx, nodeChannel(n.ID), 24*time.Hour)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return l.mapError(ctx, "register node", err)

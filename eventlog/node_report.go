@@ -48,6 +48,9 @@ func (l *Log) NodeReports(ctx context.Context) ([]NodeReport, error) {
 		if ms, err := strconv.ParseInt(info["started"], 10, 64); err == nil {
 			reports[i].Info.Started = time.UnixMilli(ms)
 		}
+		if connections, err := strconv.Atoi(info["connections"]); err == nil {
+			reports[i].Info.Load = &NodeLoad{Draining: info["draining"] == "1", Connections: connections}
+		}
 		for p := range turns[i] {
 			reports[i].Turns += int(turns[i][p].Val())
 			reports[i].Viewing += int(viewing[i][p].Val())
@@ -58,9 +61,10 @@ func (l *Log) NodeReports(ctx context.Context) ([]NodeReport, error) {
 
 // ReaperState is who leads the reaper.
 type ReaperState struct {
-	Node string // "" = nobody at this moment
-	Term int64
-	Left time.Duration // of its lease
+	Node  string // "" = nobody at this moment
+	Term  int64
+	Left  time.Duration // of its lease
+	Since time.Time     // when it took the lease; zero = not known
 }
 
 // Reaper reads who leads the reaper.
@@ -68,7 +72,7 @@ func (l *Log) Reaper(ctx context.Context) (ReaperState, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opt.CommandTimeout)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
-	held, left := pipe.Get(ctx, reaperKey), pipe.PTTL(ctx, reaperKey)
+	held, left, since := pipe.Get(ctx, reaperKey), pipe.PTTL(ctx, reaperKey), pipe.Get(ctx, sinceKey)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return ReaperState{}, l.mapError(ctx, "read the reaper's lease", err)
 	}
@@ -80,5 +84,8 @@ func (l *Log) Reaper(ctx context.Context) (ReaperState, error) {
 		return ReaperState{}, fmt.Errorf("read the reaper's lease: %s holds %q", reaperKey, held.Val())
 	}
 	s.Left = max(left.Val(), 0)
+	if ms, err := strconv.ParseInt(since.Val(), 10, 64); err == nil {
+		s.Since = time.UnixMilli(ms)
+	}
 	return s, nil
 }

@@ -146,7 +146,7 @@ func TestB30_TenThousandRunningTurnsAreListedInFewCommands(t *testing.T) {
 func TestNodeReportsNameNodesAndTheReaper(t *testing.T) {
 	conform(t, eventlog.Options{NodeLease: time.Minute}, func(w *world) {
 		started := time.UnixMilli(1_700_000_000_000)
-		w.must(w.log.Register(w.Context(), eventlog.NodeInfo{ID: "node-a", Address: "10.0.0.1:8080", Version: "v1", Started: started}))
+		w.must(w.log.Register(w.Context(), eventlog.NodeInfo{ID: "node-a", Address: "10.0.0.1:8080", Version: "v1", Started: started, Load: &eventlog.NodeLoad{Draining: true, Connections: 7}}))
 		for _, node := range []string{"node-a", "node-z"} {
 			if alive, err := w.log.Heartbeat(w.Context(), node); err != nil || !alive {
 				w.Fatalf("heartbeat: %v, %v", alive, err)
@@ -157,6 +157,11 @@ func TestNodeReportsNameNodesAndTheReaper(t *testing.T) {
 		}
 		term, _, err := w.log.LeadReaper(w.Context(), "node-a", 0)
 		w.must(err)
+		took, err := w.log.Now(w.Context())
+		w.must(err)
+		if _, _, err := w.log.LeadReaper(w.Context(), "node-a", term); err != nil {
+			w.Fatal(err)
+		}
 		w.start(w.thread())
 		w.must(w.log.Resign(w.Context(), "node-z"))
 		reports, err := w.log.NodeReports(w.Context())
@@ -164,14 +169,15 @@ func TestNodeReportsNameNodesAndTheReaper(t *testing.T) {
 			w.Fatalf("reports %+v, %v", reports, err)
 		}
 		a, z := reports[0], reports[1]
-		if a.Info.Address != "10.0.0.1:8080" || a.Info.Version != "v1" || !a.Info.Started.Equal(started) || a.Turns != 1 || a.Viewing != 1 || a.Dead || a.Left <= 0 || a.Left > time.Minute {
+		if a.Info.Address != "10.0.0.1:8080" || a.Info.Version != "v1" || !a.Info.Started.Equal(started) || a.Turns != 1 || a.Viewing != 1 || a.Dead || a.Left <= 0 || a.Left > time.Minute ||
+			a.Info.Load == nil || *a.Info.Load != (eventlog.NodeLoad{Draining: true, Connections: 7}) {
 			w.Errorf("node-a: %+v", a)
 		}
-		if z.ID != "node-z" || !z.Dead || z.Buried || z.Left > 0 || z.Info.Address != "" {
+		if z.ID != "node-z" || !z.Dead || z.Buried || z.Left > 0 || z.Info.Address != "" || z.Info.Load != nil {
 			w.Errorf("node-z: %+v", z)
 		}
 		s, err := w.log.Reaper(w.Context())
-		if err != nil || s.Node != "node-a" || s.Term != term || s.Left <= 0 || s.Left > eventlog.ReaperLease {
+		if err != nil || s.Node != "node-a" || s.Term != term || s.Left <= 0 || s.Left > eventlog.ReaperLease || s.Since.After(took) || took.Sub(s.Since) > time.Minute {
 			w.Errorf("reaper: %+v, %v", s, err)
 		}
 	})

@@ -111,6 +111,7 @@ type Reaper struct {
 	suspects map[eventlog.Orphan]bool
 
 	leads atomic.Bool
+	done  *tally
 }
 
 // Leads reports whether this node led at its last look. Safe for concurrent use.
@@ -121,7 +122,10 @@ func New(log Log, o Options) (*Reaper, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Reaper{log: log, opt: o.withDefaults()}, nil
+	o = o.withDefaults()
+	done := newTally(o.Metrics)
+	o.Metrics = done
+	return &Reaper{log: log, opt: o, done: done}, nil
 }
 
 // Run looks again and again until ctx ends. It always returns nil: a failed
@@ -151,9 +155,15 @@ func (r *Reaper) Run(ctx context.Context) error {
 // RunOnce makes one look: nothing unless this node leads. Not for concurrent use.
 func (r *Reaper) RunOnce(ctx context.Context) error {
 	leads, err := r.lead(ctx)
-	if err != nil || !leads {
-		return err
+	if err == nil && leads {
+		err = r.round(ctx)
 	}
+	r.done.looked(leads, err)
+	return err
+}
+
+// round does the work of a reaper that leads.
+func (r *Reaper) round(ctx context.Context) error {
 	nodes, err := r.log.Nodes(ctx)
 	if err != nil {
 		return err
