@@ -33,8 +33,9 @@ type Options struct {
 
 // HTTP is what the handler has besides the endpoints and health checks.
 type HTTP struct {
-	Metrics http.Handler                      // serves /metrics; nil = there is no such page
-	Around  []func(http.Handler) http.Handler // around all of the handler, outermost first
+	Metrics    http.Handler                      // serves /metrics; nil = there is no such page
+	Around     []func(http.Handler) http.Handler // around all of the handler, outermost first
+	AdminScope string                            // of tokens that open /admin/v1; "" = identity.ScopeAdmin
 }
 
 // Drain bounds the way down.

@@ -41,6 +41,21 @@ type NodeState struct {
 	Buried bool // every partition's burial is done
 }
 
+// State is one word for it: "alive"; "late", its lease is past and it is about to be
+// declared dead; "dead", its turns and viewers are being dealt with; "buried", nothing
+// of it is left.
+func (n NodeState) State() string {
+	switch {
+	case n.Buried:
+		return "buried"
+	case n.Dead:
+		return "dead"
+	case n.Past:
+		return "late"
+	}
+	return "alive"
+}
+
 // Register stores what others may know about a node, for 24 h, or what has changed of it.
 func (l *Log) Register(ctx context.Context, n NodeInfo) error {
 	if err := nodeID(n.ID); err != nil {

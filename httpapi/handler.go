@@ -21,6 +21,9 @@ type Options struct {
 
 	// API serves /v1. nil = there is none.
 	API *API
+
+	// Admin serves /admin/v1. nil = there is none.
+	Admin http.Handler
 }
 
 // New builds the node's HTTP handler.
@@ -39,15 +42,15 @@ func New(options Options) (http.Handler, error) {
 		mux.Handle("GET /metrics", options.Metrics)
 	}
 	mux.HandleFunc("GET /{$}", index)
-	if options.API == nil {
-		return mux, nil
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.EscapedPath(), "/v1/") { // the mux would tidy the path up
+		switch path := r.URL.EscapedPath(); { // the mux would tidy the path up
+		case options.API != nil && strings.HasPrefix(path, "/v1/"):
 			options.API.ServeHTTP(w, r)
-			return
+		case options.Admin != nil && strings.HasPrefix(path, "/admin/v1/"):
+			options.Admin.ServeHTTP(w, r)
+		default:
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	}), nil
 }
 

@@ -173,7 +173,7 @@ func TestNodeStatesInWords(t *testing.T) {
 		{eventlog.NodeState{}, "alive"}, {eventlog.NodeState{Past: true}, "late"},
 		{eventlog.NodeState{Past: true, Dead: true}, "dead"}, {eventlog.NodeState{Past: true, Dead: true, Buried: true}, "buried"},
 	} {
-		if got := nodeState(row.state); got != row.want {
+		if got := row.state.State(); got != row.want {
 			t.Errorf("%+v is %s, want %s", row.state, got, row.want)
 		}
 	}

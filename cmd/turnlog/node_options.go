@@ -57,7 +57,7 @@ func nodeOptions(config Config, measured *metrics) embedded.Options {
 			KindPolicy:   kindPolicyOf(config.Kinds),
 			Metrics:      measured.sockets,
 		},
-		HTTP:  embedded.HTTP{Metrics: measured.handler()},
+		HTTP:  embedded.HTTP{Metrics: measured.handler(), AdminScope: config.Auth.AdminScope},
 		Drain: embedded.Drain{Timeout: zeroIsNever(config.Drain.Timeout), CloseSpread: zeroIsNever(config.Drain.CloseSpread)},
 	}
 }

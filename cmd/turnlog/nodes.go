@@ -96,7 +96,7 @@ func listNodes(ctx context.Context, log *eventlog.Log) (nodesReport, error) {
 	report.Now = now.UTC()
 	for _, n := range nodes {
 		listed := listedNode{
-			Node: n.ID, State: nodeState(n.NodeState), Address: n.Info.Address, Version: n.Info.Version, StartedAt: stamp(n.Info.Started),
+			Node: n.ID, State: n.State(), Address: n.Info.Address, Version: n.Info.Version, StartedAt: stamp(n.Info.Started),
 			Turns: n.Turns, Viewing: n.Viewing,
 		}
 		if n.Dead {
@@ -110,18 +110,6 @@ func listNodes(ctx context.Context, log *eventlog.Log) (nodesReport, error) {
 		report.Reaper = &listedReaper{Node: reaper.Node, Term: reaper.Term, LeaseUntil: report.Now.Add(reaper.Left)}
 	}
 	return report, nil
-}
-
-func nodeState(n eventlog.NodeState) string {
-	switch {
-	case n.Buried:
-		return "buried"
-	case n.Dead:
-		return "dead"
-	case n.Past:
-		return "late"
-	}
-	return "alive"
 }
 
 func (r nodesReport) table(w io.Writer) error {
