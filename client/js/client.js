@@ -1,0 +1,292 @@
+/**
+ * turnlog-client: one user's connection to Turnlog, kept alive across sockets.
+ * docs/clients.md is the guide.
+ * @module
+ */
+import { Connection } from './connection.js';
+import { oncePerDevice } from './device.js';
+import { Emitter } from './emitter.js';
+import { asError, ClosedError } from './errors.js';
+import { History } from './history.js';
+import { Http, HttpError } from './http.js';
+import { endpoint, withDefaults } from './options.js';
+import { watchPage } from './page.js';
+import { Session } from './session.js';
+import { lossOfStatus, openSocket } from './socket.js';
+import { openStreams } from './sse.js';
+import { Cursors } from './storage.js';
+import { expiry, freshToken, Reauth } from './token.js';
+import { Tools } from './tools.js';
+
+export * from './errors.js';
+
+/** @typedef {import('./options.js').Options} Options */
+/** @typedef {import('./handle.js').Thread} Thread */
+/** @typedef {import('./handle.js').Snapshot} Snapshot */
+/** @typedef {import('./handle.js').SendOptions} SendOptions */
+/** @typedef {import('./transcript.js').Message} Message */
+/** @typedef {import('./transcript.js').Draft} Draft */
+/** @typedef {import('./transcript.js').Request} Request */
+/** @typedef {import('./thread.js').Frame} Frame */
+/** @typedef {import('./connection.js').State} State */
+/** @typedef {import('./backoff.js').Loss} Loss */
+
+/**
+ * Makes a client; nothing happens until connect().
+ * @param {string | string[]} url ws(s):// or http(s)://, relative to the page where there is one; of a list each is tried in turn
+ * @param {Options} [options]
+ */
+export function createClient(url, options = {}) {
+  return new Client(url, options);
+}
+
+/** Failed WebSockets in a row after which HTTP is looked at. */
+const BLOCKED_AFTER = 2;
+/** For the question why there is no connection, in ms. */
+const EXPLAIN_TIMEOUT = 5000;
+
+export class Client {
+  #options;
+  #endpoints;
+  #at = 0;
+  #emitter;
+  #http;
+  #history;
+  #tools;
+  #session;
+  #connection;
+  #reauth;
+  #token = '';
+  /** WebSockets that failed to open since one did. */
+  #blocked = 0;
+  /** The next attempt uses event streams. */
+  #streams = false;
+  /** @type {Promise<void> | null} */
+  #connected = null;
+  #unwatch = () => {};
+  #closing = new AbortController();
+
+  /**
+   * @param {string | string[]} url
+   * @param {Options} [options]
+   */
+  constructor(url, options = {}) {
+    const o = (this.#options = withDefaults(options));
+    this.#endpoints = [url].flat().map((u) => endpoint(u, o));
+    const failed = (/** @type {unknown} */ error) => o.logger?.error('turnlog-client: a listener failed', error);
+    this.#emitter = new Emitter(failed);
+    const once = o.deviceStorage && o.once === 'device' ? oncePerDevice(o.deviceStorage, globalThis.navigator?.locks) : undefined;
+    this.#tools = new Tools(o.tools, once);
+    this.#http = o.fetch ? new Http(o.fetch, () => this.#endpoint.http, o.user, () => this.#token) : null;
+    this.#history = this.#http && o.history ? new History(this.#http, this.#emitter) : null;
+    const cursors = o.storage ? new Cursors(o.storage, o.user) : null;
+    this.#session = new Session(o, { emitter: this.#emitter, tools: this.#tools, history: this.#history, cursors, failed });
+    this.#reauth = new Reauth(o.reauthBefore, () => void this.#renew());
+    this.#connection = new Connection(o, {
+      dial: (events, signal) => this.#dial(events, signal),
+      attach: (transport) => this.#session.attach((message) => {
+        this.#raw('out', message);
+        transport.send(message);
+      }),
+      detach: () => {
+        this.#reauth.stop();
+        this.#session.detach();
+      },
+      receive: (objects) => this.#receive(objects),
+      check: (now) => this.#session.check(now),
+      report: (state) => this.#emitter.emit('state', state),
+      renewable: o.token !== null,
+      explain: (loss) => this.#explain(loss),
+    });
+    this.#unwatch = watchPage({ wake: () => this.wake(), hide: () => cursors?.save() });
+  }
+
+  get #endpoint() {
+    return this.#endpoints[this.#at % this.#endpoints.length];
+  }
+
+  /**
+   * Connects, and stays connected until close().
+   * @returns {Promise<void>} of the first time online; rejects when the server refuses for good
+   */
+  connect() {
+    this.#connected ??= new Promise((/** @type {(v: void) => void} */ resolve, reject) => {
+      const off = this.on('state', ({ phase, error }) => {
+        if (phase !== 'online' && phase !== 'closed') return;
+        off();
+        if (phase === 'online') resolve();
+        else reject(error ?? new ClosedError());
+      });
+      if (this.#closing.signal.aborted) reject(new ClosedError());
+      else this.#connection.start();
+    });
+    this.#connected.catch(() => {}); // nobody has to look
+    return this.#connected;
+  }
+
+  /** Ends everything. What waits is rejected with ClosedError, tools are aborted. Safe twice. */
+  async close() {
+    this.#closing.abort(new ClosedError());
+    this.#unwatch();
+    this.#reauth.stop();
+    this.#history?.close();
+    await this.#connection.close();
+    this.#session.close(new ClosedError());
+    this.#emitter.clear();
+  }
+
+  /** @returns {State} */
+  get state() {
+    return this.#connection.state;
+  }
+
+  /**
+   * Listens to an event; README.md lists them.
+   * @param {string} event
+   * @param {(...args: any[]) => void} listener
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {() => void} unsubscribes
+   */
+  on(event, listener, options) {
+    return this.#emitter.on(event, listener, options);
+  }
+
+  /** The thread with this id; the same object for the same id. @param {string} id @returns {Thread} */
+  thread(id) {
+    if (!id) throw new TypeError('thread(id): the id must not be empty');
+    return this.#session.thread(id);
+  }
+
+  /** The user's running turns. @returns {Promise<Frame[]>} chat_turn_active frames */
+  async turns() {
+    const ack = await this.#session.command(null, 'list_chat_turns', {});
+    return ack.turns;
+  }
+
+  /** Answers a tool_approval_request. @param {string} requestId @param {'allow' | 'allow_for_chat' | 'deny'} decision */
+  approve(requestId, decision) {
+    this.#session.answer(requestId, { type: 'tool_approval_response', approval_id: requestId, decision });
+  }
+
+  /** Answers a plan_approval_request. @param {string} requestId @param {boolean} approve @param {string} [feedback] */
+  approvePlan(requestId, approve, feedback) {
+    const decision = approve ? 'approve' : 'reject';
+    this.#session.answer(requestId, { type: 'plan_approval_response', approval_id: requestId, decision, ...(feedback && { feedback }) });
+  }
+
+  /** Answers a secret_request. @param {string} requestId @param {string} status */
+  answerSecret(requestId, status) {
+    this.#session.answer(requestId, { type: 'secret_request_response', approval_id: requestId, status });
+  }
+
+  /** Answers a tool_call that no tool of this client takes. @param {string} requestId @param {{result?: unknown, error?: string}} answer */
+  answerTool(requestId, { result = null, error }) {
+    const ok = error === undefined;
+    this.#session.answer(requestId, { type: 'tool_result', tool_call_id: requestId, ok, result, ...(!ok && { error }) });
+  }
+
+  /**
+   * Announces another tool.
+   * @param {string} name
+   * @param {import('./tools.js').Tool} tool
+   * @returns {() => void} removes it
+   */
+  addTool(name, tool) {
+    this.#tools.add(name, tool);
+    this.#session.announceTools();
+    return () => {
+      this.#tools.remove(name, tool);
+      this.#session.announceTools();
+    };
+  }
+
+  /** The network or the app is back: ends a wait, or looks whether the connection lives. Pages do so by themselves. */
+  wake() {
+    this.#connection.wake();
+  }
+
+  /** Cuts the connection without a goodbye and stays away. @param {number} [ms] */
+  drop(ms = 0) {
+    this.#connection.drop(ms);
+  }
+
+  /** @param {import('./socket.js').Events} events @param {AbortSignal} signal */
+  async #dial(events, signal) {
+    const { WebSocket, codec, token: source } = this.#options;
+    const token = await freshToken(source, signal);
+    this.#token = token;
+    if (signal.aborted) throw signal.reason;
+    const streams = this.#options.transport === 'sse' || !WebSocket || (this.#options.transport === 'auto' && this.#streams);
+    if (streams) return openStreams(/** @type {Http} */ (this.#http), this.#tools, events);
+    const opened = () => {
+      this.#reauth.arm(expiry(token));
+      events.opened();
+    };
+    return openSocket(WebSocket, this.#endpoint.socket, token, codec, { ...events, opened });
+  }
+
+  /** @param {any[]} objects */
+  #receive(objects) {
+    for (const o of objects) {
+      this.#raw('in', o);
+      if (o.type !== 'welcome') continue;
+      if (this.state.transport === 'websocket') this.#blocked = 0;
+      this.#reauth.clock(o.server_time);
+    }
+    this.#session.receive(objects);
+  }
+
+  /** @param {'in' | 'out'} direction @param {Record<string, any>} message */
+  #raw(direction, message) {
+    if (this.#emitter.has('raw')) this.#emitter.emit('raw', { direction, message, at: Date.now() });
+  }
+
+  /**
+   * Finds out why there is no connection: browsers do not say what a WebSocket's
+   * handshake was answered. When HTTP works where WebSockets fail, they are blocked.
+   * @param {Loss} loss
+   * @returns {Promise<Loss>}
+   */
+  async #explain(loss) {
+    if (!loss.handshake) {
+      this.#streams = false; // the next attempt tries a WebSocket, once
+      if (this.#blocked) this.#blocked = BLOCKED_AFTER - 1;
+      return loss;
+    }
+    this.#at++;
+    if (this.#streams) {
+      this.#streams = false;
+      return loss;
+    }
+    if (loss.token || loss.later || ++this.#blocked < BLOCKED_AFTER || !this.#http) return loss;
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(new Error('timeout')), EXPLAIN_TIMEOUT);
+    const closed = () => timeout.abort(this.#closing.signal.reason);
+    this.#closing.signal.addEventListener('abort', closed);
+    try {
+      await this.#http.json('/v1/turns', { signal: timeout.signal });
+      this.#streams = this.#options.transport === 'auto';
+      return loss;
+    } catch (error) {
+      if (!(error instanceof HttpError)) return loss;
+      return { ...lossOfStatus(error.status, error.retryAfter, error.message), handshake: true };
+    } finally {
+      clearTimeout(timer);
+      this.#closing.signal.removeEventListener('abort', closed);
+    }
+  }
+
+  /** Extends the connection with a new token. */
+  async #renew() {
+    try {
+      const token = await freshToken(this.#options.token, this.#closing.signal);
+      const ack = await this.#session.reauth(token);
+      if (ack.error) throw new Error(ack.message ?? ack.error);
+      this.#token = token;
+      this.#reauth.arm(Date.parse(ack.expires_at ?? '') || 0);
+    } catch (error) {
+      // The server closes the connection at the expiry; then there is another one.
+      this.#emitter.emit('error', { threadId: '', code: 'reauth', message: `reauth: ${asError(error).message}`, error });
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Where threads were, kept in sessionStorage (or something like it), so that a
+ * reload goes on from there. Cursor and transcript are one entry: what is shown
+ * and what is asked for cannot disagree.
+ * @module
+ */
+import * as transcript from './transcript.js';
+
+/** @typedef {import('./handle.js').Thread} Thread */
+/** @typedef {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} Store */
+
+const VERSION = 1;
+/** A larger entry is not kept: such a thread begins afresh. Characters. */
+const LIMIT = 512 * 1024;
+/** Between a change and its entry, in ms. */
+const DELAY = 250;
+
+export class Cursors {
+  /** @type {Map<string, Thread>} */
+  #dirty = new Map();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #store;
+  #prefix;
+
+  /** @param {Store} store @param {string} name of this server and user */
+  constructor(store, name) {
+    this.#store = store;
+    this.#prefix = `turnlog:${name}:`;
+  }
+
+  /** @param {Thread} thread */
+  changed(thread) {
+    if (!thread.following) return;
+    this.#dirty.set(thread.id, thread);
+    this.#timer ??= setTimeout(() => this.save(), DELAY);
+  }
+
+  /** Writes what has changed. */
+  save() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const thread of this.#dirty.values()) this.#write(thread);
+    this.#dirty.clear();
+  }
+
+  /** @param {Thread} thread */
+  #write({ id, machine: m, transcript: t, policy }) {
+    if (!m.epoch || !m.positioned) return;
+    const { epoch, cursor, running, turnId, turns } = m;
+    const kept = { ...t, messages: t.messages.filter((message) => message.seq) };
+    const entry = JSON.stringify({ v: VERSION, machine: { epoch, cursor, running, turnId, turns }, transcript: kept, policy });
+    try {
+      if (entry.length > LIMIT) this.#store.removeItem(this.#prefix + id);
+      else this.#store.setItem(this.#prefix + id, entry);
+    } catch {
+      try {
+        this.#store.removeItem(this.#prefix + id); // full; an old entry would cost more than none
+      } catch {
+        // forbidden altogether
+      }
+    }
+  }
+
+  /** @param {Thread} thread */
+  restore(thread) {
+    try {
+      const entry = JSON.parse(this.#store.getItem(this.#prefix + thread.id) ?? 'null');
+      if (entry?.v !== VERSION || !Number.isSafeInteger(entry.machine?.cursor) || !Array.isArray(entry.transcript?.messages)) return;
+      thread.machine = { ...thread.machine, ...entry.machine, positioned: true };
+      const here = thread.transcript.messages;
+      thread.transcript = { ...transcript.empty, ...entry.transcript, messages: [...entry.transcript.messages, ...here] };
+      if (thread.transcript.history === 'loading') thread.transcript = { ...thread.transcript, history: 'failed' };
+      thread.policy = entry.policy ?? thread.policy;
+      thread.touch();
+    } catch {
+      // unreadable: begin afresh
+    }
+  }
+
+  close() {
+    this.save();
+  }
+}
