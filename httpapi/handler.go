@@ -71,6 +71,7 @@ const indexText = `Turnlog: chat turns that survive their connection.
 
 /ws       the WebSocket endpoint (docs/protocol.md)
 /v1       the HTTP API (docs/http.md), described by /v1/openapi.json
+/admin/v1 for operators (docs/http.md), described by /admin/v1/openapi.json
 /healthz  the process lives
 /readyz   the node takes connections
 /metrics  for Prometheus
