@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -44,3 +45,50 @@ func Feed(frames []Frame) (delivered []int64) {
 	}
 	return delivered
 }
+
+// Dry is a Client without sockets: connections are imagined.
+type Dry struct{ *Client }
+
+// NewDry makes a Dry with a handler.
+func NewDry(h Handler) (Dry, error) {
+	c, err := New("ws://nowhere", Options{Handler: h})
+	return Dry{c}, err
+}
+
+// Connect imagines a connection.
+func (d Dry) Connect() { d.attach(nowhere{}) }
+
+// Lose imagines its loss.
+func (d Dry) Lose() { d.detach() }
+
+// Receive takes one message of the server.
+func (d Dry) Receive(message string) error {
+	all, err := decode([]byte(message))
+	for _, in := range all {
+		if err == nil {
+			err = d.handle(in)
+		}
+	}
+	return err
+}
+
+// Sent takes what would go out.
+func (d Dry) Sent() (all []map[string]any) {
+	for {
+		d.mu.Lock()
+		m, ok := d.out.take()
+		d.mu.Unlock()
+		if !ok {
+			return all
+		}
+		d.written(m.pending)
+		var o map[string]any
+		if err := json.Unmarshal(m.wire, &o); err != nil {
+			panic(err)
+		}
+		all = append(all, o)
+	}
+}
+
+// nowhere is a socket that is never used.
+type nowhere struct{ socket }
