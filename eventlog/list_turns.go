@@ -113,6 +113,29 @@ func (l *Log) ListTurns(ctx context.Context, f TurnFilter, behind TurnPosition, 
 	return page, nil
 }
 
+// eachPage is the size of EachTurn's pages.
+const eachPage = 500
+
+// EachTurn hands all running turns that fit to each, page by page, those that run longest
+// first; its error ends the round. Memory is bounded by a page. The cost is that of the
+// pages of ListTurns.
+func (l *Log) EachTurn(ctx context.Context, f TurnFilter, each func([]ListedTurn) error) error {
+	for at := (TurnPosition{}); ; {
+		page, err := l.ListTurns(ctx, f, at, eachPage)
+		if err != nil {
+			return err
+		}
+		if len(page.Turns) > 0 {
+			if err := each(page.Turns); err != nil {
+				return err
+			}
+		}
+		if at = page.Next; at == (TurnPosition{}) {
+			return nil
+		}
+	}
+}
+
 func positionOfTurn(z redis.Z) TurnPosition {
 	name, _ := z.Member.(string)
 	return TurnPosition{Started: int64(z.Score), Name: name}

@@ -104,8 +104,8 @@ func TestPeekAndTheAdministratorsView(t *testing.T) {
 		if p := peeks[1]; p.Thread != two || p.Status != eventlog.StatusUnknown || p.LastSeq != 0 {
 			w.Fatalf("peek at nothing %+v", p)
 		}
-		var all []eventlog.RunningTurn
-		err = w.log.EachRunning(w.Context(), func(page []eventlog.RunningTurn) error {
+		var all []eventlog.ListedTurn
+		err = w.log.EachTurn(w.Context(), eventlog.TurnFilter{}, func(page []eventlog.ListedTurn) error {
 			all = append(all, page...)
 			return nil
 		})

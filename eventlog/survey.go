@@ -9,59 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var (
-	runningScript = loadScript("running")
-	tallyScript   = loadScript("tally")
-)
-
-// EachRunning reads the running turns of all users, page by page, and hands
-// each page to f, whose error ends the round. Memory is bounded by one page and
-// by the names of one partition's turns. Cost: one command per partition, and
-// one more per 256 running turns. A turn that begins or ends meanwhile may be
-// missing; every other one is seen once.
-func (l *Log) EachRunning(ctx context.Context, f func([]RunningTurn) error) error {
-	for p := range l.opt.Partitions {
-		seen := make(map[string]bool)
-		for cursor := "0"; ; {
-			r, err := l.run(ctx, runningScript, partitionPrefix(p)+"turns", pageArgs(cursor, runningFields)...)
-			if err != nil {
-				return fmt.Errorf("running turns of partition %d: %w", p, err)
-			}
-			var page []RunningTurn
-			for i := 1; i < len(r); i++ {
-				row := r.list(i)
-				if len(row) == 0 || seen[row.str(0)] {
-					continue
-				}
-				seen[row.str(0)] = true
-				t, err := parseMember(row.str(0))
-				if err != nil {
-					continue
-				}
-				if turn, ok := listedTurn(t, row[1:]); ok {
-					page = append(page, turn)
-				}
-			}
-			if len(page) > 0 {
-				if err := f(page); err != nil {
-					return err
-				}
-			}
-			if cursor = r.str(0); cursor == "0" {
-				break
-			}
-		}
-	}
-	return nil
-}
-
-func pageArgs(cursor string, fields []string) []any {
-	args := []any{cursor, runningPage}
-	for _, f := range fields {
-		args = append(args, f)
-	}
-	return args
-}
+var tallyScript = loadScript("tally")
 
 // Tally counts running turns.
 type Tally struct {

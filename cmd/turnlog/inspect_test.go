@@ -71,6 +71,9 @@ func TestTurnsListsWhatRuns(t *testing.T) {
 	if only := jsonOf[turnsReport](t, "turns", "--redis", url, "--user", "bob"); len(only.Turns) != 1 || only.Turns[0].ThreadID != "kept" {
 		t.Errorf("of bob: %+v", only)
 	}
+	if only := jsonOf[turnsReport](t, "turns", "--redis", url, "--search", "KEP", "--node", rows["kept"].Owner); len(only.Turns) != 1 || only.Turns[0].ThreadID != "kept" {
+		t.Errorf("found: %+v", only)
+	}
 	if none := jsonOf[turnsReport](t, "turns", "--redis", url, "--user", "nobody"); none.Turns == nil || len(none.Turns) != 0 {
 		t.Errorf("of nobody: %+v", none)
 	}

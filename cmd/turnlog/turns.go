@@ -26,7 +26,7 @@ to go on.
 
 // newTurnsCommand lists running turns.
 func newTurnsCommand() *cobra.Command {
-	var user string
+	var filter eventlog.TurnFilter
 	var detached, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "turns",
@@ -34,8 +34,11 @@ func newTurnsCommand() *cobra.Command {
 		Long:  turnsHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if detached {
+				filter.State = eventlog.TurnDetached
+			}
 			return inspect(cmd, func(ctx context.Context, log *eventlog.Log) error {
-				report, err := listTurns(ctx, log, user, detached)
+				report, err := listTurns(ctx, log, filter)
 				if err != nil {
 					return err
 				}
@@ -46,7 +49,9 @@ func newTurnsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&user, "user", "", "only the turns of this user")
+	cmd.Flags().StringVar(&filter.User, "user", "", "only the turns of this user")
+	cmd.Flags().StringVar(&filter.Node, "node", "", "only the turns of this node; - for those whose node was lost")
+	cmd.Flags().StringVar(&filter.Search, "search", "", "only turns with this in their user, thread or turn id")
 	cmd.Flags().BoolVar(&detached, "detached", false, "only turns that nobody watches")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	addRedisFlags(cmd.Flags())
@@ -73,29 +78,17 @@ type listedTurn struct {
 }
 
 // listTurns collects the turns page by page; a row is a few hundred bytes.
-func listTurns(ctx context.Context, log *eventlog.Log, user string, detached bool) (turnsReport, error) {
+func listTurns(ctx context.Context, log *eventlog.Log, filter eventlog.TurnFilter) (turnsReport, error) {
 	report := turnsReport{Turns: []listedTurn{}}
-	collect := func(page []eventlog.RunningTurn) error {
+	err := log.EachTurn(ctx, filter, func(page []eventlog.ListedTurn) error {
 		for _, t := range page {
-			if detached && !t.Detached {
-				continue
-			}
 			report.Turns = append(report.Turns, listedTurn{
 				User: t.Thread.User, ThreadID: t.Thread.ID, TurnID: t.TurnID, Owner: t.Owner, Attempt: t.Attempt, Policy: t.Policy, LastSeq: t.LastSeq,
 				LastFrameAt: time.UnixMilli(t.LastFrame).UTC(), DetachedAt: stamp(t.DetachedAt), GraceDeadline: stamp(t.GraceDeadline),
 			})
 		}
 		return nil
-	}
-	var err error
-	if user == "" {
-		err = log.EachRunning(ctx, collect)
-	} else {
-		var turns []eventlog.RunningTurn
-		if turns, err = log.RunningTurns(ctx, user); err == nil {
-			err = collect(turns)
-		}
-	}
+	})
 	if err != nil {
 		return turnsReport{}, err
 	}
