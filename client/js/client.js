@@ -6,7 +6,7 @@
 import { Connection } from './connection.js';
 import { oncePerDevice } from './device.js';
 import { Emitter } from './emitter.js';
-import { asError, ClosedError } from './errors.js';
+import { asError, ClosedError, ignorable } from './errors.js';
 import { History } from './history.js';
 import { Http, HttpError } from './http.js';
 import { endpoint, withDefaults } from './options.js';
@@ -18,7 +18,7 @@ import { Cursors } from './storage.js';
 import { expiry, freshToken, Reauth } from './token.js';
 import { Tools } from './tools.js';
 
-export * from './errors.js';
+export { ClosedError, ConnectionError, ProtocolError, QueueFullError, RefusedError, TooLargeError, TurnlogError, UnauthorizedError } from './errors.js';
 
 /** @typedef {import('./options.js').Options} Options */
 /** @typedef {import('./handle.js').Thread} Thread */
@@ -110,7 +110,7 @@ export class Client {
    * @returns {Promise<void>} of the first time online; rejects when the server refuses for good
    */
   connect() {
-    this.#connected ??= new Promise((/** @type {(v: void) => void} */ resolve, reject) => {
+    return (this.#connected ??= ignorable(new Promise((/** @type {(v: void) => void} */ resolve, reject) => {
       const off = this.on('state', ({ phase, error }) => {
         if (phase !== 'online' && phase !== 'closed') return;
         off();
@@ -119,9 +119,7 @@ export class Client {
       });
       if (this.#closing.signal.aborted) reject(new ClosedError());
       else this.#connection.start();
-    });
-    this.#connected.catch(() => {}); // nobody has to look
-    return this.#connected;
+    })));
   }
 
   /** Ends everything. What waits is rejected with ClosedError, tools are aborted. Safe twice. */
@@ -158,9 +156,8 @@ export class Client {
   }
 
   /** The user's running turns. @returns {Promise<Frame[]>} chat_turn_active frames */
-  async turns() {
-    const ack = await this.#session.command(null, 'list_chat_turns', {});
-    return ack.turns;
+  turns() {
+    return ignorable(this.#session.command(null, 'list_chat_turns', {}).then(({ turns }) => turns));
   }
 
   /** Answers a tool_approval_request. @param {string} requestId @param {'allow' | 'allow_for_chat' | 'deny'} decision */

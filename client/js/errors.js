@@ -93,3 +93,14 @@ export class ProtocolError extends TurnlogError {
 export function asError(error) {
   return error instanceof Error ? error : new Error(String(error));
 }
+
+/**
+ * A promise that nobody has to look at: ignored, it is no unhandled rejection.
+ * @template T
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+export function ignorable(promise) {
+  promise.catch(() => {});
+  return promise;
+}

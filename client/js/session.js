@@ -4,7 +4,7 @@
  * machines ask for. It knows no transport.
  * @module
  */
-import { ClosedError, ConnectionError, RefusedError, TooLargeError } from './errors.js';
+import { ClosedError, ConnectionError, ignorable, RefusedError, TooLargeError } from './errors.js';
 import { byteLength } from './ids.js';
 import { Outbox } from './outbox.js';
 import { Requests } from './requests.js';
@@ -253,7 +253,7 @@ export class Session {
    * @returns {Promise<Record<string, any>>}
    */
   command(thread, command, data, { signal, again } = {}) {
-    const promise = new Promise((/** @type {(ack: Record<string, any>) => void} */ resolve, reject) => {
+    return ignorable(new Promise((/** @type {(ack: Record<string, any>) => void} */ resolve, reject) => {
       signal?.throwIfAborted();
       const requestId = this.#requestId();
       const wire = (/** @type {Record<string, any>} */ d) => ({ command, data: thread ? { ...d, thread_id: thread.id } : d, request_id: requestId });
@@ -266,9 +266,7 @@ export class Session {
         thread.show(transcript.written(thread.transcript, thread.id, data.id, data.content, data.role));
       });
       signal?.addEventListener('abort', () => this.#withdraw(entry, thread, signal.reason), { once: true });
-    });
-    promise.catch(() => {}); // nobody has to look
-    return promise;
+    }));
   }
 
   /** Extends this connection. @param {string} token @returns {Promise<Record<string, any>>} the server's answer */
@@ -360,8 +358,8 @@ export class Session {
   }
 
   /** @param {Thread} thread @param {AbortSignal} [signal] */
-  async loadOlder(thread, signal) {
-    await this.deps.history?.older(thread, signal);
+  loadOlder(thread, signal) {
+    return ignorable(this.deps.history?.older(thread, signal) ?? Promise.resolve());
   }
 
   /** From now on frames of the thread are for us; a new one goes on where an earlier life of the page left it. @param {Thread} thread */

@@ -14,7 +14,6 @@
  * @param {Options} [options]
  */
 export function createClient(url: string | string[], options?: Options): Client;
-export * from "./errors.js";
 export class Client {
     /**
      * @param {string | string[]} url
@@ -78,3 +77,4 @@ export type Request = import("./transcript.js").Request;
 export type Frame = import("./thread.js").Frame;
 export type State = import("./connection.js").State;
 export type Loss = import("./backoff.js").Loss;
+export { ClosedError, ConnectionError, ProtocolError, QueueFullError, RefusedError, TooLargeError, TurnlogError, UnauthorizedError } from "./errors.js";

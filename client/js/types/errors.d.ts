@@ -1,6 +1,13 @@
 /** @param {unknown} error */
 export function asError(error: unknown): Error;
 /**
+ * A promise that nobody has to look at: ignored, it is no unhandled rejection.
+ * @template T
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+export function ignorable<T>(promise: Promise<T>): Promise<T>;
+/**
  * What promises of the client reject with. Every error has a stable `code`.
  * @module
  */
