@@ -109,6 +109,9 @@ func (c *Client) handleFrame(f Frame) {
 	if f.Type == "turn_finished" {
 		c.requests.endTurn(f.ThreadID)
 	}
+	if t.unsure(f) {
+		c.out.push(c.resumeLocked(t), nil)
+	}
 	busy := c.busyLocked(t)
 	c.mu.Unlock()
 	c.deliver(f)

@@ -68,6 +68,9 @@ func (t *thread) header(h Header) (reconcile bool) {
 		t.cursor = start
 	}
 	t.positioned = true
+	if h.Status != StatusRunning {
+		clear(t.queued) // what waited has run, or was dropped by somebody else's stop
+	}
 	switch {
 	case h.ReplayIncomplete && h.Status == StatusRunning:
 		t.running, t.turnID = true, h.TurnID
@@ -164,9 +167,18 @@ func (t *thread) announced(epoch string) (mustResume bool) {
 	return true
 }
 
-func isSuperseded(f Frame) bool {
+// unsure says whether, behind this frame, what waits on the server may be gone:
+// a stop drops it and tells only its sender.
+func (t *thread) unsure(f Frame) bool {
+	return f.Type == "turn_finished" && len(t.queued) > 0 && outcome(f) == "stopped"
+}
+
+func isSuperseded(f Frame) bool { return outcome(f) == "superseded" }
+
+func outcome(f Frame) string {
 	var v struct {
 		Outcome string `json:"outcome"`
 	}
-	return f.Decode(&v) == nil && v.Outcome == "superseded"
+	_ = f.Decode(&v)
+	return v.Outcome
 }

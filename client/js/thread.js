@@ -211,6 +211,7 @@ function header(s, h) {
   }
   s.positioned = true;
   const running = h.status === 'running';
+  if (!running) s.queued = []; // what waited has run, or was dropped by somebody else's stop
   if (h.replay_incomplete && running) {
     Object.assign(s, { running, turnId: h.turn_id });
   } else if (h.replay_incomplete) {
@@ -252,6 +253,8 @@ function frame(s, f, effects) {
   if (f.type === 'turn_started' && f.epoch) s.epoch = f.epoch;
   track(s, f, true);
   effects.push({ do: 'deliver', frame: f, replayed: seq <= s.replayEnd });
+  // Somebody's stop may have dropped what waited here, and told only its sender.
+  if (f.type === 'turn_finished' && f.outcome === 'stopped' && s.queued.length > 0) resume(s, effects);
 }
 
 /** Follows the turn's life. @param {ThreadState} s @param {Frame} f @param {boolean} numbered */

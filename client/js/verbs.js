@@ -111,7 +111,8 @@ async function unfollow(to, { thread_id }) {
 
 /** @param {Streams} to @param {Message} data */
 async function stop(to, { thread_id, turn_id }) {
-  const { stopped } = await post(to, thread_id, 'stop', turn_id ? { turn_id } : {});
+  const { stopped, dropped } = await post(to, thread_id, 'stop', turn_id ? { turn_id } : {});
+  for (const id of dropped) to.receive({ type: 'submission_dropped', thread_id, turn_id: id });
   if (!stopped) to.receive({ type: 'generation_stopped', message: 'nothing was running', job_id: null, thread_id });
   return { message: 'Stop command processed', thread_id, job_id: null };
 }
