@@ -159,3 +159,17 @@ export async function begun(t, options) {
   socket.say(started(1, { message: { id: 'm1', role: 'user', content: 'hi' } }));
   return { server, client, socket, thread };
 }
+
+/** A Storage of one test. */
+export class MemoryStorage {
+  all = new Map();
+  getItem(key) {
+    return this.all.get(key) ?? null;
+  }
+  setItem(key, value) {
+    this.all.set(key, String(value));
+  }
+  removeItem(key) {
+    this.all.delete(key);
+  }
+}
