@@ -79,7 +79,7 @@ export class Client {
     this.#tools = new Tools(o.tools, once);
     this.#http = o.fetch ? new Http(o.fetch, () => this.#endpoint.http, o.user, () => this.#token) : null;
     this.#history = this.#http && o.history ? new History(this.#http, this.#emitter) : null;
-    const cursors = o.storage ? new Cursors(o.storage, o.user) : null;
+    const cursors = o.storage ? new Cursors(o.storage, o.storageKey) : null;
     this.#session = new Session(o, { emitter: this.#emitter, tools: this.#tools, history: this.#history, cursors, failed });
     this.#reauth = new Reauth(o.reauthBefore, () => void this.#renew());
     this.#connection = new Connection(o, {
@@ -139,9 +139,10 @@ export class Client {
   }
 
   /**
-   * Listens to an event; README.md lists them.
-   * @param {string} event
-   * @param {(...args: any[]) => void} listener
+   * Listens to an event.
+   * @template {keyof import('./events.js').Events} E
+   * @param {E} event
+   * @param {(...args: import('./events.js').Events[E]) => void} listener
    * @param {{signal?: AbortSignal}} [options]
    * @returns {() => void} unsubscribes
    */

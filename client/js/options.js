@@ -22,6 +22,7 @@ import { TurnlogError } from './errors.js';
  * @property {boolean} [history] load messages over HTTP when a header says so; default true
  * @property {string} [httpUrl] where /v1 is; default: where the WebSocket is
  * @property {import('./storage.js').Store | null} [storage] sessionStorage: threads go on after a reload where they were
+ * @property {string} [storageKey] whose threads they are, so that the next user of the tab does not see them; default: user
  * @property {number} [silence] ms of silence after which a connection is taken for dead; default 60,000, the server speaks every 25,000
  * @property {number} [dialTimeout] ms for one attempt, token included; default 10,000
  * @property {number} [maxDelay] ms between two attempts at most; default 10,000
@@ -43,7 +44,7 @@ export function withDefaults(given) {
   }
   const options = {
     token: null, deviceStorage: undefined, reauthBefore: 0, user: '', tools: {}, once: 'page', transport: 'auto', codec: null, discover: false, adopt: () => true,
-    history: true, httpUrl: '', storage: null, logger: console,
+    history: true, httpUrl: '', storage: null, storageKey: given.user ?? '', logger: console,
     WebSocket: globalThis.WebSocket, fetch: globalThis.fetch, ...numbers, ...defined(given),
   };
   if (!['auto', 'websocket', 'sse'].includes(options.transport)) throw invalid("transport must be 'auto', 'websocket' or 'sse'");
@@ -53,6 +54,9 @@ export function withDefaults(given) {
   }
   if (!options.fetch && (options.transport === 'sse' || !options.WebSocket)) {
     throw invalid('there is neither WebSocket nor fetch here: pass one of them as an option');
+  }
+  if (options.storage && options.token && !options.storageKey) {
+    throw invalid('storage with tokens needs a storageKey, such as the user id: the next user of the tab must not see these threads');
   }
   if (options.once === 'device' && !options.deviceStorage) {
     const deviceStorage = localStore();

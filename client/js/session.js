@@ -253,7 +253,8 @@ export class Session {
    * @returns {Promise<Record<string, any>>}
    */
   command(thread, command, data, { signal, again } = {}) {
-    return ignorable(new Promise((/** @type {(ack: Record<string, any>) => void} */ resolve, reject) => {
+    let settled = () => {};
+    const promise = ignorable(new Promise((/** @type {(ack: Record<string, any>) => void} */ resolve, reject) => {
       signal?.throwIfAborted();
       const requestId = this.#requestId();
       const wire = (/** @type {Record<string, any>} */ d) => ({ command, data: thread ? { ...d, thread_id: thread.id } : d, request_id: requestId });
@@ -265,8 +266,13 @@ export class Session {
         thread.input({ type: 'sent' });
         thread.show(transcript.written(thread.transcript, thread.id, data.id, data.content, data.role));
       });
-      signal?.addEventListener('abort', () => this.#withdraw(entry, thread, signal.reason), { once: true });
+      if (!signal) return;
+      const abort = () => this.#withdraw(entry, thread, signal.reason);
+      signal.addEventListener('abort', abort);
+      settled = () => signal.removeEventListener('abort', abort);
     }));
+    promise.then(settled, settled);
+    return promise;
   }
 
   /** Extends this connection. @param {string} token @returns {Promise<Record<string, any>>} the server's answer */

@@ -30,13 +30,14 @@ export class Client {
     /** @returns {State} */
     get state(): State;
     /**
-     * Listens to an event; README.md lists them.
-     * @param {string} event
-     * @param {(...args: any[]) => void} listener
+     * Listens to an event.
+     * @template {keyof import('./events.js').Events} E
+     * @param {E} event
+     * @param {(...args: import('./events.js').Events[E]) => void} listener
      * @param {{signal?: AbortSignal}} [options]
      * @returns {() => void} unsubscribes
      */
-    on(event: string, listener: (...args: any[]) => void, options?: {
+    on<E extends keyof import("./events.js").Events>(event: E, listener: (...args: import("./events.js").Events[E]) => void, options?: {
         signal?: AbortSignal;
     }): () => void;
     /** The thread with this id; the same object for the same id. @param {string} id @returns {Thread} */

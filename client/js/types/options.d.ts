@@ -63,6 +63,10 @@ export function withDefaults(given: Options): {
      */
     storage: import("./storage.js").Store | null;
     /**
+     * whose threads they are, so that the next user of the tab does not see them; default: user
+     */
+    storageKey: string;
+    /**
      * ms of silence after which a connection is taken for dead; default 60,000, the server speaks every 25,000
      */
     silence: number;
@@ -178,6 +182,10 @@ export type Options = {
      * sessionStorage: threads go on after a reload where they were
      */
     storage?: import("./storage.js").Store | null | undefined;
+    /**
+     * whose threads they are, so that the next user of the tab does not see them; default: user
+     */
+    storageKey?: string | undefined;
     /**
      * ms of silence after which a connection is taken for dead; default 60,000, the server speaks every 25,000
      */
