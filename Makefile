@@ -9,7 +9,7 @@ TIMEOUT  ?= 25m
 FUZZTIME ?= 5s
 LINT     := bin/golangci-lint
 # Programs of the npm registry that tests talk to, as package.json files pin them.
-PEERS    := wsapi/testdata/msgpackr agent/openai/testdata/aimock
+PEERS    := wsapi/testdata/msgpackr agent/openai/testdata/aimock client/js
 
 .PHONY: help
 help: ## list the targets
@@ -20,10 +20,10 @@ build: ## build bin/turnlog
 	$(GO) build -o bin/turnlog ./cmd/turnlog
 
 .PHONY: deps
-deps: ## install what the tests need: redis-server, node, python3 and jq (Debian), msgpackr and aimock (npm)
+deps: ## install what the tests need: redis-server, node, python3 and jq (Debian), msgpackr, aimock, ws and tsc (npm)
 	@tools/deps.sh redis-server:redis-server node:nodejs npm:npm python3:python3 jq:jq curl:curl
 	@for peer in $(PEERS); do \
-		if [ ! -d $$peer/node_modules ]; then (cd $$peer && npm ci --no-audit --no-fund); fi; done
+		if [ $$peer/package-lock.json -nt $$peer/node_modules/.package-lock.json ]; then (cd $$peer && npm ci --no-audit --no-fund); fi; done
 
 .PHONY: fmt
 fmt: ## format the code
@@ -73,12 +73,14 @@ benchstat: ## compare two outputs of go test -bench: OLD=a.txt NEW=b.txt
 	cd tools && $(GO) tool benchstat $(abspath $(OLD)) $(abspath $(NEW))
 
 .PHONY: generate
-generate: ## rewrite generated files (the settings table in docs/operations.md)
+generate: deps ## rewrite generated files (the settings table in docs/operations.md, types of client/js)
 	$(GO) test ./cmd/turnlog -run '^TestSettingsTableInDocs$$' -count 1 -update
+	cd client/js && rm -rf types && npm run --silent types
 
 .PHONY: generated
-generated: ## check that generated files are up to date
+generated: deps ## check that generated files are up to date
 	$(GO) test ./cmd/turnlog -run '^TestSettingsTableInDocs$$' -count 1
+	$(GO) test ./client/js -run '^TestTypesAreGenerated$$' -count 1
 
 .PHONY: up
 up: build deps ## run three nodes on one local Redis until Ctrl-C
