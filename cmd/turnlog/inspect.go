@@ -2,89 +2,67 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
-
-	"turnlog/eventlog"
 )
 
-// errNoRedis: commands that look into a running system have no embedded Redis to look into.
-var errNoRedis = errors.New("redis.url is empty: name the Redis that the nodes use, like --redis redis://127.0.0.1:6379/0 or TURNLOG_REDIS_URL; " +
-	"the embedded Redis of another process cannot be read")
+const inspectHelp = `Shows what is known of one thread, without what was said in it: what its newest turn
+does and who runs it, deadlines, who watches, requests that wait for an answer, how
+much is held and for how long, and the Redis keys with the redis-cli commands that
+read them.
 
-// inspect opens the log that the command's flags name, only to read it, and
-// hands it to look. It neither waits for Redis nor writes to it.
-func inspect(cmd *cobra.Command, look func(context.Context, *eventlog.Log) error) error {
+It reads Redis, or with --url asks a node. It is no viewer and changes nothing.
+
+  turnlog inspect thread-42
+  turnlog inspect --user ann work --json | jq '.turn.grace_left_ms'
+  turnlog inspect --url http://127.0.0.1:8080 terminal
+
+TTL is how long a key stays; "-" means that it stays until its turn has ended. BYTES is
+the memory that Redis estimates it to take, ENTRIES what it holds: frames, messages,
+submissions, fields. turnlog keys prints commands for keys that are not there, too.
+
+The exit code is 1 when there is no such thread. A deleted one is shown for a day.`
+
+// newInspectCommand shows one thread.
+func newInspectCommand() *cobra.Command {
+	var flags sourceFlags
+	cmd := &cobra.Command{
+		Use:               "inspect THREAD",
+		Short:             "Show one thread: turn, viewers, requests, bytes, lifetimes, keys",
+		Long:              inspectHelp,
+		Args:              oneThread,
+		ValidArgsFunction: completeThreads(&flags),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.open(cmd, func(ctx context.Context, from source) error {
+				facts, err := from.Thread(ctx, flags.thread(args))
+				if err != nil {
+					return explain(err, flags.thread(args))
+				}
+				if flags.asJSON {
+					return writeJSON(cmd.OutOrStdout(), facts)
+				}
+				cli, secret, err := flags.redisCLI(cmd)
+				if err != nil {
+					return err
+				}
+				return inspection{facts, cli, secret}.write(screen(cmd, flags.colour))
+			})
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// redisCLI is how redis-cli is called for the Redis that the flags name, and whether it
+// needs a password; a Redis that only a node knows is left to the reader.
+func (f *sourceFlags) redisCLI(cmd *cobra.Command) (cli string, secret bool, err error) {
+	if f.url != "" {
+		return "redis-cli", false, nil
+	}
 	config, err := loadCommand(cmd.Flags())
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	if config.Redis.URL == "" {
-		return errNoRedis
-	}
-	if err := checkRedisURL(config.Redis.URL); err != nil {
-		return err
-	}
-	routeRedisLog(slog.New(slog.DiscardHandler)) // errors tell
-	rdb, err := newRedisClient(config.Redis)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
-	ctx := cmd.Context()
-	timeout := config.Redis.CommandTimeout
-	if err := pingWithin(ctx, rdb, timeout); err != nil {
-		if sentence := hopeless(err); sentence != "" {
-			return fmt.Errorf("redis at %s %s", maskURL(config.Redis.URL), sentence)
-		}
-		return fmt.Errorf("redis at %s does not answer: %w", maskURL(config.Redis.URL), err)
-	}
-	partitions, err := eventlog.StoredPartitions(ctx, rdb, timeout)
-	if err != nil {
-		return fmt.Errorf("redis at %s: %w", maskURL(config.Redis.URL), err)
-	}
-	log, err := eventlog.Open(ctx, rdb, eventlog.Options{Partitions: partitions, CommandTimeout: timeout})
-	if err != nil {
-		return fmt.Errorf("redis at %s: %w", maskURL(config.Redis.URL), err)
-	}
-	defer log.Close()
-	return look(ctx, log)
-}
-
-// writeJSON prints one document for programs.
-func writeJSON(w io.Writer, document any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
-}
-
-// span prints a duration for people: never longer than two units, "-" for none.
-func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		d = 0
-		fallthrough
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return shortDuration(d.Round(time.Second))
-	default:
-		return shortDuration(d.Round(time.Minute))
-	}
-}
-
-// stamp is a time for programs, nil for none.
-func stamp(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	utc := t.UTC()
-	return &utc
+	cli, secret = redisCLI(config.Redis.URL)
+	return cli, secret, nil
 }

@@ -49,14 +49,9 @@ func newKeysCommand() *cobra.Command {
 // writeKeys prints the commands. The password of a Redis URL is left to
 // redis-cli's own REDISCLI_AUTH, so that the output can be shared.
 func writeKeys(w io.Writer, keys []eventlog.KeyInfo, redisURL string) {
-	cli := "redis-cli"
-	if redisURL != "" {
-		if masked := maskURL(redisURL); masked == redisURL {
-			cli += " -u " + shellQuote(redisURL)
-		} else {
-			fmt.Fprintln(w, "# set REDISCLI_AUTH to the password first")
-			cli += " -u " + shellQuote(withoutPassword(redisURL))
-		}
+	cli, secret := redisCLI(redisURL)
+	if secret {
+		fmt.Fprintln(w, "# set REDISCLI_AUTH to the password first")
 	}
 	for _, key := range keys {
 		fmt.Fprintf(w, "# %s\n%s %s\n", key.Shows(), cli, key.Command())
@@ -65,6 +60,18 @@ func writeKeys(w io.Writer, keys []eventlog.KeyInfo, redisURL string) {
 				cli, shellQuote(key.Name), cli, shellQuote(key.Name))
 		}
 	}
+}
+
+// redisCLI is how redis-cli is called for a Redis, and whether it needs a password.
+func redisCLI(redisURL string) (cli string, secret bool) {
+	if redisURL == "" {
+		return "redis-cli", false
+	}
+	secret = maskURL(redisURL) != redisURL
+	if secret {
+		redisURL = withoutPassword(redisURL)
+	}
+	return "redis-cli -u " + shellQuote(redisURL), secret
 }
 
 // shellQuote makes a word that a POSIX shell takes literally.

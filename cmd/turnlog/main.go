@@ -12,7 +12,9 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "turnlog: "+err.Error())
+	if text := err.Error(); text != "" { // what only has an exit code was told already
+		fmt.Fprintln(os.Stderr, "turnlog: "+text)
+	}
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
 		os.Exit(coded.ExitCode())

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"turnlog/cmd/turnlog/term"
 	"turnlog/eventlog"
 )
 
@@ -31,13 +27,14 @@ follow.
 // newNodesCommand lists nodes.
 func newNodesCommand() *cobra.Command {
 	var asJSON bool
+	var colour term.When
 	cmd := &cobra.Command{
 		Use:   "nodes",
 		Short: "List nodes: address, lease, turns, viewers, and who leads the reaper",
 		Long:  nodesHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inspect(cmd, func(ctx context.Context, log *eventlog.Log) error {
+			return look(cmd, func(ctx context.Context, log *eventlog.Log) error {
 				report, err := listNodes(ctx, log)
 				if err != nil {
 					return err
@@ -45,12 +42,13 @@ func newNodesCommand() *cobra.Command {
 				if asJSON {
 					return writeJSON(cmd.OutOrStdout(), report)
 				}
-				return report.table(cmd.OutOrStdout())
+				return report.table(screen(cmd, colour))
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	addRedisFlags(cmd.Flags())
+	addColourFlag(cmd, &colour)
 	return cmd
 }
 
@@ -112,40 +110,40 @@ func listNodes(ctx context.Context, log *eventlog.Log) (nodesReport, error) {
 	return report, nil
 }
 
-func (r nodesReport) table(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NODE\tADDRESS\tSTATE\tLEASE\tUP\tTURNS\tVIEWING\tVERSION")
+func (r nodesReport) table(s *term.Screen) error {
+	table := term.NewTable(term.Column{Title: "NODE", Min: 12}, term.Column{Title: "ADDRESS", Min: 12}, term.Column{Title: "STATE"},
+		term.Column{Title: "LEASE", Right: true}, term.Column{Title: "UP", Right: true, Rank: 1}, term.Column{Title: "TURNS", Right: true},
+		term.Column{Title: "VIEWING", Right: true, Rank: 2}, term.Column{Title: "VERSION", Min: 8, Rank: 3})
 	for _, n := range r.Nodes {
-		var lease string
-		switch {
-		case n.DeadSince != nil:
-			lease = span(r.Now.Sub(*n.DeadSince)) + " ago"
-		case n.State == "late":
-			lease = span(r.Now.Sub(*n.LeaseUntil)) + " past"
-		default:
-			lease = span(n.LeaseUntil.Sub(r.Now)) + " left"
-		}
 		up := "-"
 		if n.StartedAt != nil && n.DeadSince == nil {
 			up = span(r.Now.Sub(*n.StartedAt))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", n.Node, cmp.Or(printable(n.Address), "-"), n.State, lease, up, n.Turns, n.Viewing, cmp.Or(n.Version, "-"))
+		table.Row(n.Node, dash(term.Text(n.Address)), stateCell(n.State), r.lease(n), up, n.Turns, n.Viewing, dash(term.Text(n.Version)))
 	}
-	if err := table.Flush(); err != nil {
+	if err := table.Write(s); err != nil {
 		return err
 	}
-	line := "reaper: nobody leads"
+	line := s.Paint(term.Warn, "reaper: nobody leads")
 	if r.Reaper != nil {
 		line = fmt.Sprintf("reaper: %s leads, term %d, lease %s left", r.Reaper.Node, r.Reaper.Term, span(r.Reaper.LeaseUntil.Sub(r.Now)))
 	}
-	_, err := fmt.Fprintln(w, line)
+	_, err := fmt.Fprintln(s, line)
 	return err
 }
 
-// printable keeps text of others from breaking the table or the terminal.
-func printable(text string) string {
-	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text || strings.Contains(text, " ") {
-		return quoted
+// lease is what there is to say of a node's lease.
+func (r nodesReport) lease(n listedNode) string {
+	switch {
+	case n.DeadSince != nil:
+		return age(r.Now.Sub(*n.DeadSince))
+	case n.State == "late":
+		return span(r.Now.Sub(*n.LeaseUntil)) + " past"
 	}
-	return text
+	return span(n.LeaseUntil.Sub(r.Now)) + " left"
+}
+
+func stateCell(state string) term.Cell {
+	style := map[string]term.Style{"alive": term.Good, "late": term.Warn, "dead": term.Bad, "buried": term.Dim}[state]
+	return term.Cell{Text: state, Style: style}
 }

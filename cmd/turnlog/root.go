@@ -20,9 +20,12 @@ func newRootCommand() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(explainFlag)
-	root.AddCommand(newServeCommand(), newChatCommand(), newTurnsCommand(), newNodesCommand(), newKeysCommand(), newConfigCommand(), newTokenCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(
+		newServeCommand(), newChatCommand(), newTokenCommand(), newConfigCommand(),
+		newTurnsCommand(), newNodesCommand(), newThreadsCommand(), newInspectCommand(), newTailCommand(), newKeysCommand(),
+		newBenchCommand(), newCompletionCommand(), newVersionCommand(),
+	)
 	return root
 }
 

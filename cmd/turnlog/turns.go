@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"turnlog/cmd/turnlog/term"
 	"turnlog/eventlog"
 )
 
@@ -28,6 +27,7 @@ to go on.
 func newTurnsCommand() *cobra.Command {
 	var filter eventlog.TurnFilter
 	var detached, asJSON bool
+	var colour term.When
 	cmd := &cobra.Command{
 		Use:   "turns",
 		Short: "List running turns: policy, owner, detached since, age of the last frame",
@@ -37,7 +37,7 @@ func newTurnsCommand() *cobra.Command {
 			if detached {
 				filter.State = eventlog.TurnDetached
 			}
-			return inspect(cmd, func(ctx context.Context, log *eventlog.Log) error {
+			return look(cmd, func(ctx context.Context, log *eventlog.Log) error {
 				report, err := listTurns(ctx, log, filter)
 				if err != nil {
 					return err
@@ -45,7 +45,7 @@ func newTurnsCommand() *cobra.Command {
 				if asJSON {
 					return writeJSON(cmd.OutOrStdout(), report)
 				}
-				return report.table(cmd.OutOrStdout())
+				return report.table(screen(cmd, colour))
 			})
 		},
 	}
@@ -55,6 +55,8 @@ func newTurnsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&detached, "detached", false, "only turns that nobody watches")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	addRedisFlags(cmd.Flags())
+	addColourFlag(cmd, &colour)
+	_ = cmd.RegisterFlagCompletionFunc("node", completeNodes)
 	return cmd
 }
 
@@ -100,23 +102,27 @@ func listTurns(ctx context.Context, log *eventlog.Log, filter eventlog.TurnFilte
 	return report, err
 }
 
-func (r turnsReport) table(w io.Writer) error {
+func (r turnsReport) table(s *term.Screen) error {
 	if len(r.Turns) == 0 {
-		_, err := fmt.Fprintln(w, "no turn is running")
+		_, err := fmt.Fprintln(s, "no turn is running")
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "USER\tTHREAD\tTURN\tOWNER\tATTEMPT\tPOLICY\tDETACHED\tLEFT\tFRAME")
+	table := term.NewTable(term.Column{Title: "USER", Min: 8}, term.Column{Title: "THREAD", Min: 12}, term.Column{Title: "TURN", Min: 10, Rank: 1},
+		term.Column{Title: "OWNER", Min: 10, Rank: 2}, term.Column{Title: "ATTEMPT", Right: true, Rank: 4}, term.Column{Title: "POLICY", Rank: 3},
+		term.Column{Title: "DETACHED", Right: true}, term.Column{Title: "LEFT", Right: true}, term.Column{Title: "FRAME", Right: true})
 	for _, t := range r.Turns {
-		detached, left := "-", "-"
+		detached, left := "-", term.Cell{Text: "-"}
 		if t.DetachedAt != nil {
 			detached = span(r.Now.Sub(*t.DetachedAt))
 		}
 		if t.GraceDeadline != nil {
-			left = span(t.GraceDeadline.Sub(r.Now))
+			left = term.Cell{Text: span(t.GraceDeadline.Sub(r.Now)), Style: term.Warn}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", printable(t.User), printable(t.ThreadID), printable(t.TurnID),
-			cmp.Or(t.Owner, "-"), t.Attempt, t.Policy, detached, left, span(r.Now.Sub(t.LastFrameAt)))
+		owner := term.Cell{Text: t.Owner}
+		if t.Owner == "" {
+			owner = term.Cell{Text: "-", Style: term.Bad}
+		}
+		table.Row(term.Word(t.User), term.Word(t.ThreadID), term.Word(t.TurnID), owner, t.Attempt, string(t.Policy), detached, left, span(r.Now.Sub(t.LastFrameAt)))
 	}
-	return table.Flush()
+	return table.Write(s)
 }

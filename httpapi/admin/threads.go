@@ -45,10 +45,7 @@ func (a *API) listThreads(w http.ResponseWriter, r *http.Request) error {
 		Next    *string        `json:"next"`
 	}{whose, make([]listedThread, len(listed)), cursor(next.Active, next.ID)}
 	for i, l := range listed {
-		out.Threads[i] = listedThread{
-			ThreadID: l.Thread.ID, Title: l.Meta.Title, Kind: l.Meta.Kind, Status: l.Status, Outcome: l.Outcome, TurnID: l.TurnID,
-			LastSeq: l.LastSeq, LastActivity: l.Active.UTC(),
-		}
+		out.Threads[i] = NewListedThread(l)
 	}
 	return call.Reply(w, http.StatusOK, out)
 }

@@ -10,7 +10,7 @@ type Column struct {
 	Title string
 	Right bool // numbers are set to the right
 	Min   int  // when there is no room its text may be cut to so many columns; 0 = never
-	Rank  int  // when there is still no room the highest rank is left out first; 0 = never
+	Rank  int  // when there is still no room, or no row has anything, it is left out, the highest first; 0 = never
 }
 
 // Cell is the text of one row in one column.
@@ -54,6 +54,7 @@ func (t *Table) Write(s *Screen) error {
 			natural[i] = max(natural[i], Width(row[i].Text))
 		}
 	}
+	t.dropEmpty(natural)
 	widths := fit(t.columns, natural, s.Width())
 	var b strings.Builder
 	head := make([]Cell, len(t.columns))
@@ -66,7 +67,7 @@ func (t *Table) Write(s *Screen) error {
 	}
 	var hidden []string
 	for i, w := range widths {
-		if w == 0 {
+		if w == 0 && natural[i] > 0 {
 			hidden = append(hidden, t.columns[i].Title)
 		}
 	}
@@ -77,6 +78,19 @@ func (t *Table) Write(s *Screen) error {
 	}
 	_, err := s.Write([]byte(b.String()))
 	return err
+}
+
+// dropEmpty leaves out columns in which no row has anything.
+func (t *Table) dropEmpty(natural []int) {
+	for i, c := range t.columns {
+		empty := c.Rank > 0
+		for _, row := range t.rows {
+			empty = empty && row[i].Text == ""
+		}
+		if empty {
+			natural[i] = 0
+		}
+	}
 }
 
 // line sets one row; a width of 0 leaves its column out.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"turnlog/cmd/turnlog/term"
 	"turnlog/eventlog"
 )
 
@@ -161,7 +162,7 @@ func TestNodeStatesInWords(t *testing.T) {
 	report := nodesReport{Now: now, Nodes: []listedNode{
 		{Node: "n-1", State: "alive", LeaseUntil: &ahead}, {Node: "n-2", State: "late", LeaseUntil: &past}, {Node: "n-3", State: "dead", DeadSince: &past},
 	}}
-	if err := report.table(&out); err != nil {
+	if err := report.table(term.Fixed(&out, 0, false)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"7s left", "3s past", "3s ago", "reaper: nobody leads"} {
