@@ -5,15 +5,13 @@
  */
 import { Connection } from './connection.js';
 import { oncePerDevice } from './device.js';
+import { Dialer } from './dialer.js';
 import { Emitter } from './emitter.js';
 import { asError, ClosedError, ignorable } from './errors.js';
 import { History } from './history.js';
-import { Http, HttpError } from './http.js';
 import { endpoint, withDefaults } from './options.js';
 import { watchPage } from './page.js';
 import { Session } from './session.js';
-import { lossOfStatus, openSocket } from './socket.js';
-import { openStreams } from './sse.js';
 import { Cursors } from './storage.js';
 import { expiry, freshToken, Reauth } from './token.js';
 import { Tools } from './tools.js';
@@ -29,7 +27,6 @@ export { ClosedError, ConnectionError, ProtocolError, QueueFullError, RefusedErr
 /** @typedef {import('./transcript.js').Request} Request */
 /** @typedef {import('./thread.js').Frame} Frame */
 /** @typedef {import('./connection.js').State} State */
-/** @typedef {import('./backoff.js').Loss} Loss */
 
 /**
  * Makes a client; nothing happens until connect().
@@ -40,27 +37,15 @@ export function createClient(url, options = {}) {
   return new Client(url, options);
 }
 
-/** Failed WebSockets in a row after which HTTP is looked at. */
-const BLOCKED_AFTER = 2;
-/** For the question why there is no connection, in ms. */
-const EXPLAIN_TIMEOUT = 5000;
-
 export class Client {
   #options;
-  #endpoints;
-  #at = 0;
   #emitter;
-  #http;
   #history;
   #tools;
   #session;
+  #dialer;
   #connection;
   #reauth;
-  #token = '';
-  /** WebSockets that failed to open since one did. */
-  #blocked = 0;
-  /** The next attempt uses event streams. */
-  #streams = false;
   /** @type {Promise<void> | null} */
   #connected = null;
   #unwatch = () => {};
@@ -72,22 +57,25 @@ export class Client {
    */
   constructor(url, options = {}) {
     const o = (this.#options = withDefaults(options));
-    this.#endpoints = [url].flat().map((u) => endpoint(u, o));
     const failed = (/** @type {unknown} */ error) => o.logger?.error('turnlog-client: a listener failed', error);
     this.#emitter = new Emitter(failed);
     const once = o.deviceStorage && o.once === 'device' ? oncePerDevice(o.deviceStorage, globalThis.navigator?.locks) : undefined;
     this.#tools = new Tools(o.tools, once);
-    this.#http = o.fetch ? new Http(o.fetch, () => this.#endpoint.http, o.user, () => this.#token) : null;
-    this.#history = this.#http && o.history ? new History(this.#http, this.#emitter) : null;
+    this.#dialer = new Dialer([url].flat().map((u) => endpoint(u, o)), o, this.#tools);
+    const { http } = this.#dialer;
+    this.#history = http && o.history ? new History(http, this.#emitter) : null;
     const cursors = o.storage ? new Cursors(o.storage, o.storageKey) : null;
     this.#session = new Session(o, { emitter: this.#emitter, tools: this.#tools, history: this.#history, cursors, failed });
     this.#reauth = new Reauth(o.reauthBefore, () => void this.#renew());
     this.#connection = new Connection(o, {
-      dial: (events, signal) => this.#dial(events, signal),
-      attach: (transport) => this.#session.attach((message) => {
-        this.#raw('out', message);
-        transport.send(message);
-      }),
+      dial: (events, signal) => this.#dialer.dial(events, signal),
+      attach: (transport) => {
+        if (transport.kind === 'websocket') this.#reauth.arm(expiry(this.#dialer.token));
+        this.#session.attach((message) => {
+          this.#raw('out', message);
+          transport.send(message);
+        });
+      },
       detach: () => {
         this.#reauth.stop();
         this.#session.detach();
@@ -96,13 +84,9 @@ export class Client {
       check: (now) => this.#session.check(now),
       report: (state) => this.#emitter.emit('state', state),
       renewable: o.token !== null,
-      explain: (loss) => this.#explain(loss),
+      explain: (loss) => this.#dialer.explain(loss, this.#closing.signal),
     });
     this.#unwatch = watchPage({ wake: () => this.wake(), hide: () => cursors?.save() });
-  }
-
-  get #endpoint() {
-    return this.#endpoints[this.#at % this.#endpoints.length];
   }
 
   /**
@@ -158,29 +142,29 @@ export class Client {
 
   /** The user's running turns. @returns {Promise<Frame[]>} chat_turn_active frames */
   turns() {
-    return ignorable(this.#session.command(null, 'list_chat_turns', {}).then(({ turns }) => turns));
+    return ignorable(this.#session.commands.submit('list_chat_turns', {}).then(({ turns }) => turns));
   }
 
   /** Answers a tool_approval_request. @param {string} requestId @param {'allow' | 'allow_for_chat' | 'deny'} decision */
   approve(requestId, decision) {
-    this.#session.answer(requestId, { type: 'tool_approval_response', approval_id: requestId, decision });
+    this.#session.answers.give(requestId, { type: 'tool_approval_response', approval_id: requestId, decision });
   }
 
   /** Answers a plan_approval_request. @param {string} requestId @param {boolean} approve @param {string} [feedback] */
   approvePlan(requestId, approve, feedback) {
     const decision = approve ? 'approve' : 'reject';
-    this.#session.answer(requestId, { type: 'plan_approval_response', approval_id: requestId, decision, ...(feedback && { feedback }) });
+    this.#session.answers.give(requestId, { type: 'plan_approval_response', approval_id: requestId, decision, ...(feedback && { feedback }) });
   }
 
   /** Answers a secret_request. @param {string} requestId @param {string} status */
   answerSecret(requestId, status) {
-    this.#session.answer(requestId, { type: 'secret_request_response', approval_id: requestId, status });
+    this.#session.answers.give(requestId, { type: 'secret_request_response', approval_id: requestId, status });
   }
 
   /** Answers a tool_call that no tool of this client takes. @param {string} requestId @param {{result?: unknown, error?: string}} answer */
   answerTool(requestId, { result = null, error }) {
     const ok = error === undefined;
-    this.#session.answer(requestId, { type: 'tool_result', tool_call_id: requestId, ok, result, ...(!ok && { error }) });
+    this.#session.answers.give(requestId, { type: 'tool_result', tool_call_id: requestId, ok, result, ...(!ok && { error }) });
   }
 
   /**
@@ -208,28 +192,11 @@ export class Client {
     this.#connection.drop(ms);
   }
 
-  /** @param {import('./socket.js').Events} events @param {AbortSignal} signal */
-  async #dial(events, signal) {
-    const { WebSocket, codec, token: source } = this.#options;
-    const token = await freshToken(source, signal);
-    this.#token = token;
-    if (signal.aborted) throw signal.reason;
-    const streams = this.#options.transport === 'sse' || !WebSocket || (this.#options.transport === 'auto' && this.#streams);
-    if (streams) return openStreams(/** @type {Http} */ (this.#http), this.#tools, events);
-    const opened = () => {
-      this.#reauth.arm(expiry(token));
-      events.opened();
-    };
-    return openSocket(WebSocket, this.#endpoint.socket, token, codec, { ...events, opened });
-  }
-
   /** @param {any[]} objects */
   #receive(objects) {
     for (const o of objects) {
       this.#raw('in', o);
-      if (o.type !== 'welcome') continue;
-      if (this.state.transport === 'websocket') this.#blocked = 0;
-      this.#reauth.clock(o.server_time);
+      if (o.type === 'welcome') this.#reauth.clock(o.server_time);
     }
     this.#session.receive(objects);
   }
@@ -239,48 +206,13 @@ export class Client {
     if (this.#emitter.has('raw')) this.#emitter.emit('raw', { direction, message, at: Date.now() });
   }
 
-  /**
-   * Finds out why there is no connection: browsers do not say what a WebSocket's
-   * handshake was answered. When HTTP works where WebSockets fail, they are blocked.
-   * @param {Loss} loss
-   * @returns {Promise<Loss>}
-   */
-  async #explain(loss) {
-    if (!loss.handshake) {
-      this.#streams = false; // the next attempt tries a WebSocket, once
-      if (this.#blocked) this.#blocked = BLOCKED_AFTER - 1;
-      return loss;
-    }
-    this.#at++;
-    if (this.#streams) {
-      this.#streams = false;
-      return loss;
-    }
-    if (loss.token || loss.later || ++this.#blocked < BLOCKED_AFTER || !this.#http) return loss;
-    const timeout = new AbortController();
-    const timer = setTimeout(() => timeout.abort(new Error('timeout')), EXPLAIN_TIMEOUT);
-    const closed = () => timeout.abort(this.#closing.signal.reason);
-    this.#closing.signal.addEventListener('abort', closed);
-    try {
-      await this.#http.json('/v1/turns', { signal: timeout.signal });
-      this.#streams = this.#options.transport === 'auto';
-      return loss;
-    } catch (error) {
-      if (!(error instanceof HttpError)) return loss;
-      return { ...lossOfStatus(error.status, error.retryAfter, error.message), handshake: true };
-    } finally {
-      clearTimeout(timer);
-      this.#closing.signal.removeEventListener('abort', closed);
-    }
-  }
-
   /** Extends the connection with a new token. */
   async #renew() {
     try {
       const token = await freshToken(this.#options.token, this.#closing.signal);
-      const ack = await this.#session.reauth(token);
+      const ack = await this.#session.commands.ask({ type: 'reauth', token });
       if (ack.error) throw new Error(ack.message ?? ack.error);
-      this.#token = token;
+      this.#dialer.token = token;
       this.#reauth.arm(Date.parse(ack.expires_at ?? '') || 0);
     } catch (error) {
       // The server closes the connection at the expiry; then there is another one.

@@ -104,3 +104,13 @@ export function ignorable(promise) {
   promise.catch(() => {});
   return promise;
 }
+
+/** AbortSignal.throwIfAborted, which React Native has not. @param {AbortSignal} [signal] */
+export function throwIfAborted(signal) {
+  if (signal?.aborted) throw reasonOf(signal);
+}
+
+/** @param {AbortSignal} signal */
+export function reasonOf(signal) {
+  return signal.reason ?? Object.assign(new Error('aborted'), { name: 'AbortError' });
+}

@@ -6,6 +6,7 @@
  */
 import { busy, newThread, step } from './thread.js';
 import * as transcript from './transcript.js';
+import { ignorable } from './errors.js';
 import { newId } from './ids.js';
 
 /** @typedef {import('./thread.js').Input} Input */
@@ -177,7 +178,7 @@ export class Thread {
 
   /** One more page of history in front of messages. @param {{signal?: AbortSignal}} [options] */
   loadOlder(options = {}) {
-    return this.#session.loadOlder(this, options.signal);
+    return ignorable(this.#session.deps.history?.older(this, options.signal) ?? Promise.resolve());
   }
 
   /**
@@ -201,6 +202,26 @@ export class Thread {
     const jump = h.status === 'unknown' || now.epoch !== before.epoch || now.cursor !== before.cursor;
     if (jump) this.show(transcript.jumped(this.transcript, !busy(now)));
     if (h.status === 'finished' && h.replay_incomplete) this.show({ ...this.transcript, outcome: h.outcome ?? '' });
+  }
+
+  /**
+   * Applies the answer to a command.
+   * @internal
+   * @param {import('./outbox.js').Entry} entry @param {Record<string, any>} ack @param {Error | null} failure
+   */
+  settle({ command, message }, ack, failure) {
+    if (command === 'chat_message') {
+      this.input(failure ? { type: 'refused' } : { type: 'accepted', ack });
+      const state = this.machine.queued.includes(ack.turn_id) ? 'queued' : 'done';
+      this.show(transcript.answered(this.transcript, message.data.id, failure ? { state: 'failed', error: failure } : { state, turnId: ack.turn_id }));
+    } else if (failure) {
+      return;
+    } else if (command === 'follow') {
+      this.input({ type: 'followed', ack });
+    } else if (command === 'set_policy') {
+      this.policy = { ...this.policy, onDisconnect: ack.on_disconnect ?? this.policy.onDisconnect };
+      this.touch();
+    }
   }
 
   /** @internal @param {import('./transcript.js').Transcript} next */

@@ -2,7 +2,7 @@
  * Calls of the HTTP API, see docs/http.md.
  * @module
  */
-import { asError, ConnectionError, RefusedError } from './errors.js';
+import { asError, ConnectionError, RefusedError, throwIfAborted } from './errors.js';
 
 /** A refused call with its HTTP status. */
 export class HttpError extends RefusedError {
@@ -57,7 +57,7 @@ export class Http {
         method, headers: all, signal, cache: 'no-store', credentials: 'omit', body: body === undefined ? undefined : JSON.stringify(body),
       });
     } catch (error) {
-      if (signal?.aborted) throw signal.reason;
+      throwIfAborted(signal);
       throw new ConnectionError('network', `${call}: ${asError(error).message}`, error);
     }
     if (response.ok) return response;
@@ -73,7 +73,7 @@ export class Http {
     try {
       return await response.json();
     } catch (error) {
-      if (options?.signal?.aborted) throw options.signal.reason;
+      throwIfAborted(options?.signal);
       throw new ConnectionError('network', `${path}: the answer was cut or is no JSON`, error);
     }
   }

@@ -43,9 +43,10 @@ export function withDefaults(given) {
     if (!(value > 0)) throw invalid(`${name} must be a positive number`);
   }
   const options = {
-    token: null, deviceStorage: undefined, reauthBefore: 0, user: '', tools: {}, once: 'page', transport: 'auto', codec: null, discover: false, adopt: () => true,
+    token: null, deviceStorage: undefined, reauthBefore: 0, user: '', tools: {}, once: 'page', codec: null, discover: false, adopt: () => true,
     history: true, httpUrl: '', storage: null, storageKey: given.user ?? '', logger: console,
     WebSocket: globalThis.WebSocket, fetch: globalThis.fetch, ...numbers, ...defined(given),
+    transport: given.transport ?? 'auto',
   };
   if (!['auto', 'websocket', 'sse'].includes(options.transport)) throw invalid("transport must be 'auto', 'websocket' or 'sse'");
   if (!['page', 'device'].includes(options.once)) throw invalid("once must be 'page' or 'device'");
@@ -90,22 +91,21 @@ function defined(o) {
  * @returns {{socket: string, http: string}}
  */
 export function endpoint(given, { user, codec, httpUrl }) {
+  // By hand: URL is not whole in React Native.
+  const parts = /^(ws|http)(s?):\/\/([^/?#\s]+)([^?#]*)(?:\?([^#]*))?/i.exec(absolute(given));
+  if (!parts) throw invalid(`url ${JSON.stringify(given)}: want ws://host:port/ws or wss://`);
+  const [, , secure, host, rest, search = ''] = parts;
+  const path = rest === '' || rest === '/' ? '/ws' : rest;
+  const query = search.split('&').filter(Boolean);
+  if (user) query.push(`user=${encodeURIComponent(user)}`);
+  if (!query.some((q) => q.startsWith('batch='))) query.push('batch=1');
+  if (codec) query.push('encoding=msgpack');
+  const http = httpUrl ? absolute(httpUrl) : `http${secure}://${host}${path.replace(/\/ws$/, '')}`;
+  return { socket: `ws${secure}://${host}${path}?${query.join('&')}`, http: http.replace(/\/$/, '') };
+}
+
+/** Relative to the page, where there is one. @param {string} url */
+function absolute(url) {
   const page = globalThis.location?.href;
-  let url;
-  try {
-    url = new URL(given, page);
-  } catch {
-    throw invalid(`url ${JSON.stringify(given)}: want ws://host:port/ws or wss://`);
-  }
-  const secure = { 'ws:': false, 'http:': false, 'wss:': true, 'https:': true }[url.protocol];
-  if (secure === undefined) throw invalid(`url ${JSON.stringify(given)}: want ws://host:port/ws or wss://`);
-  const path = url.pathname === '/' ? '/ws' : url.pathname;
-  const query = new URLSearchParams(url.search);
-  if (user) query.set('user', user);
-  if (!query.has('batch')) query.set('batch', '1');
-  if (codec) query.set('encoding', 'msgpack');
-  return {
-    socket: `${secure ? 'wss' : 'ws'}://${url.host}${path}?${query}`,
-    http: (httpUrl || `${secure ? 'https' : 'http'}://${url.host}${path.replace(/\/ws$/, '')}`).replace(/\/$/, ''),
-  };
+  return page && !/^[a-z]+:/i.test(url) ? new URL(url, page).href : url;
 }

@@ -130,6 +130,19 @@ test('B115 a tool that throws, or gives what is no JSON, answers with an error',
   await socket.want({ tool_call_id: 'nothing', ok: true, result: null });
 });
 
+test('a result that is too large becomes an error, also when it is asked for again', async (t) => {
+  const { server, socket } = await begun(t, { tools: { big: { run: () => 'x'.repeat(1000) } }, maxMessage: 500 });
+  const call = { tool_call_id: 'c', name: 'big' };
+  socket.say(frame('tool_call', 2, call));
+  await socket.want({ tool_call_id: 'c', ok: false });
+  socket.end();
+  const next = await server.next();
+  await next.want({ type: 'client_tools_manifest' });
+  next.resume(await next.want({ command: 'resume_chat' }), { last_seq: 2 });
+  next.say(frame('tool_call', 0, { ...call, replayed: true }));
+  assert.match((await next.want({ tool_call_id: 'c', ok: false })).error, /maxMessage/);
+});
+
 test('tools come and go', async (t) => {
   const { client, socket } = await begun(t);
   const remove = client.addTool('late', { run: () => 'here' });

@@ -36,14 +36,18 @@ test('close codes and statuses decide how to come back', () => {
   assert.equal(lossOfStatus(502, 0, '').fatal, undefined);
 });
 
-test('addresses', () => {
+test('addresses', (t) => {
   const none = { user: '', codec: null, httpUrl: '' };
   assert.deepEqual(endpoint('https://x.example', none), { socket: 'wss://x.example/ws?batch=1', http: 'https://x.example' });
   assert.deepEqual(endpoint('ws://x:1/base/ws?client=web', { ...none, user: 'a b', codec: {} }), {
-    socket: 'ws://x:1/base/ws?client=web&user=a+b&batch=1&encoding=msgpack', http: 'http://x:1/base',
+    socket: 'ws://x:1/base/ws?client=web&user=a%20b&batch=1&encoding=msgpack', http: 'http://x:1/base',
   });
   assert.equal(endpoint('ws://x/ws', { ...none, httpUrl: 'https://api.example/' }).http, 'https://api.example');
-  for (const bad of ['ftp://x', 'nonsense', '']) assert.throws(() => endpoint(bad, none), { code: 'invalid_option', message: /ws:\/\// });
+  globalThis.location = { href: 'https://app.example/chat/' };
+  t.after(() => delete globalThis.location);
+  assert.deepEqual(endpoint('/ws', none), { socket: 'wss://app.example/ws?batch=1', http: 'https://app.example' });
+  delete globalThis.location;
+  for (const bad of ['ftp://x', 'nonsense', '', 'ws://', 'ws:///ws']) assert.throws(() => endpoint(bad, none), { code: 'invalid_option', message: /ws:\/\// });
 });
 
 test('options that cannot work are errors that say what to do', () => {

@@ -7,7 +7,6 @@
 /** @typedef {import('./transcript.js').Request} Request */
 /** @typedef {import('./thread.js').Frame} Frame */
 /** @typedef {import('./connection.js').State} State */
-/** @typedef {import('./backoff.js').Loss} Loss */
 /**
  * Makes a client; nothing happens until connect().
  * @param {string | string[]} url ws(s):// or http(s)://, relative to the page where there is one; of a list each is tried in turn
@@ -77,5 +76,4 @@ export type Draft = import("./transcript.js").Draft;
 export type Request = import("./transcript.js").Request;
 export type Frame = import("./thread.js").Frame;
 export type State = import("./connection.js").State;
-export type Loss = import("./backoff.js").Loss;
 export { ClosedError, ConnectionError, ProtocolError, QueueFullError, RefusedError, TooLargeError, TurnlogError, UnauthorizedError } from "./errors.js";

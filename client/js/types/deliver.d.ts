@@ -1,3 +1,6 @@
+/** @typedef {import('./thread.js').Frame} Frame */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./handle.js').Thread} Thread */
 /**
  * @param {Session} session
  * @param {Thread | null} thread null for frames that belong to none we know

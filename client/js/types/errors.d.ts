@@ -7,6 +7,10 @@ export function asError(error: unknown): Error;
  * @returns {Promise<T>}
  */
 export function ignorable<T>(promise: Promise<T>): Promise<T>;
+/** AbortSignal.throwIfAborted, which React Native has not. @param {AbortSignal} [signal] */
+export function throwIfAborted(signal?: AbortSignal): void;
+/** @param {AbortSignal} signal */
+export function reasonOf(signal: AbortSignal): any;
 /**
  * What promises of the client reject with. Every error has a stable `code`.
  * @module

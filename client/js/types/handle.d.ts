@@ -98,11 +98,11 @@ export class Thread {
      */
     stop({ turnId }?: {
         turnId?: string;
-    }): Promise<Record<string, any>>;
+    }): Promise<import("./commands.js").Message>;
     /** @param {'cancel' | 'grace' | 'preserve'} policy @param {'turn' | 'thread'} [scope] */
-    setPolicy(policy: "cancel" | "grace" | "preserve", scope?: "turn" | "thread"): Promise<Record<string, any>>;
+    setPolicy(policy: "cancel" | "grace" | "preserve", scope?: "turn" | "thread"): Promise<import("./commands.js").Message>;
     /** @param {string} mode `auto` also allows the open approvals */
-    setPermissionMode(mode: string): Promise<Record<string, any>>;
+    setPermissionMode(mode: string): Promise<import("./commands.js").Message>;
     /** One more page of history in front of messages. @param {{signal?: AbortSignal}} [options] */
     loadOlder(options?: {
         signal?: AbortSignal;
@@ -113,6 +113,12 @@ export class Thread {
      * @param {Input} input
      */
     input(input: Input): void;
+    /**
+     * Applies the answer to a command.
+     * @internal
+     * @param {import('./outbox.js').Entry} entry @param {Record<string, any>} ack @param {Error | null} failure
+     */
+    settle({ command, message }: import("./outbox.js").Entry, ack: Record<string, any>, failure: Error | null): void;
     /** @internal @param {import('./transcript.js').Transcript} next */
     show(next: import("./transcript.js").Transcript): void;
     /** Something changed. @internal */

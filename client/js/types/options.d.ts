@@ -2,6 +2,7 @@
  * @param {Options} given
  */
 export function withDefaults(given: Options): {
+    transport: "auto" | "websocket" | "sse";
     /**
      * asked before every connect, so that an expired token is replaced
      */
@@ -26,10 +27,6 @@ export function withDefaults(given: Options): {
      * for once: 'device'; default localStorage
      */
     deviceStorage: Pick<Storage, "getItem" | "removeItem" | "setItem"> | undefined;
-    /**
-     * auto (default) falls back to event streams when no WebSocket opens
-     */
-    transport: string;
     /**
      * default: the global one
      */

@@ -1,4 +1,12 @@
 /**
+ * @typedef {object} SessionOptions
+ * @property {number} queueLimit
+ * @property {number} maxMessage
+ * @property {number} messageLimit
+ * @property {boolean} discover
+ * @property {(threadId: string) => boolean} adopt
+ */
+/**
  * What the session leans on.
  * @typedef {object} Deps
  * @property {import('./emitter.js').Emitter} emitter
@@ -9,30 +17,19 @@
  */
 export class Session {
     /**
-     * @param {{queueLimit: number, maxMessage: number, messageLimit: number, discover: boolean, adopt: (threadId: string) => boolean}} options
+     * @param {SessionOptions} options
      * @param {Deps} deps
      */
-    constructor(options: {
-        queueLimit: number;
-        maxMessage: number;
-        messageLimit: number;
-        discover: boolean;
-        adopt: (threadId: string) => boolean;
-    }, deps: Deps);
-    /** @type {Map<string, Thread>} */
-    threads: Map<string, Thread>;
-    requests: Requests;
-    options: {
-        queueLimit: number;
-        maxMessage: number;
-        messageLimit: number;
-        discover: boolean;
-        adopt: (threadId: string) => boolean;
-    };
+    constructor(options: SessionOptions, deps: Deps);
+    options: SessionOptions;
     deps: Deps;
+    commands: Commands;
+    answers: Answers;
     get online(): boolean;
     /** @param {string} id */
     thread(id: string): Thread;
+    /** The thread if there is one. @param {string} [id] */
+    known(id?: string): Thread | undefined;
     /**
      * A connection is there: tools first, then the resumes, then the list, then what waited.
      * @param {(message: Record<string, any>) => void} send
@@ -51,58 +48,38 @@ export class Session {
      */
     perform(thread: Thread, effect: Effect): void;
     /**
-     * Queues a command; the promise is of its acknowledgement.
-     * @param {Thread | null} thread
-     * @param {string} command
-     * @param {Record<string, any>} data
-     * @param {{signal?: AbortSignal, again?: Record<string, any>}} [options] again: data of a second try
-     * @returns {Promise<Record<string, any>>}
+     * Queues a command of a thread.
+     * @param {Thread} thread @param {string} command @param {Record<string, any>} data
+     * @param {{signal?: AbortSignal, again?: Record<string, any>}} [options]
      */
-    command(thread: Thread | null, command: string, data: Record<string, any>, { signal, again }?: {
+    command(thread: Thread, command: string, data: Record<string, any>, options?: {
         signal?: AbortSignal;
         again?: Record<string, any>;
-    }): Promise<Record<string, any>>;
-    /** Extends this connection. @param {string} token @returns {Promise<Record<string, any>>} the server's answer */
-    reauth(token: string): Promise<Record<string, any>>;
-    /**
-     * Queues an answer; it is settled once it is written, and repeated when the server asks again.
-     * @param {string} requestId @param {Record<string, any>} message
-     */
-    answer(requestId: string, message: Record<string, any>): void;
-    /**
-     * Answers a tool call; a result that is too large becomes an error, because the agent waits.
-     * @param {string} id @param {{ok: boolean, result?: unknown, error?: string}} answer
-     */
-    answerCall(id: string, answer: {
-        ok: boolean;
-        result?: unknown;
-        error?: string;
-    }): void;
-    /** @param {string} id @param {string} threadId */
-    see(id: string, threadId: string): {
-        request: import("./requests.js").Request;
-        fresh: boolean;
-        repeat?: Record<string, any>;
-    };
-    /** Sends an answer again. @param {Record<string, any>} message */
-    repeat(message: Record<string, any>): void;
-    /** Stops following; what is known of the thread is kept for a while. @param {Thread} thread */
-    leave(thread: Thread): void;
-    /** @param {Thread} thread @param {AbortSignal} [signal] */
-    loadOlder(thread: Thread, signal?: AbortSignal): Promise<void>;
+    }): Promise<import("./commands.js").Message>;
     /** From now on frames of the thread are for us; a new one goes on where an earlier life of the page left it. @param {Thread} thread */
     follow(thread: Thread): void;
+    /** Stops following; what is known of the thread is kept for a while. @param {Thread} thread */
+    leave(thread: Thread): void;
     /** Fails a connection on which a resume is never answered. @param {number} now */
     check(now: number): void;
     /** @param {Error} why */
     close(why: Error): void;
     /** @param {Thread} thread */
     changed(thread: Thread): void;
+    /** Runs f and tells the listeners of threads once. @param {() => void} f */
+    batch(f: () => void): void;
     #private;
 }
 export type Frame = import("./thread.js").Frame;
 export type Effect = import("./thread.js").Effect;
 export type Entry = import("./outbox.js").Entry;
+export type SessionOptions = {
+    queueLimit: number;
+    maxMessage: number;
+    messageLimit: number;
+    discover: boolean;
+    adopt: (threadId: string) => boolean;
+};
 /**
  * What the session leans on.
  */
@@ -116,5 +93,6 @@ export type Deps = {
      */
     failed: (error: unknown) => void;
 };
+import { Commands } from './commands.js';
+import { Answers } from './answers.js';
 import { Thread } from './handle.js';
-import { Requests } from './requests.js';

@@ -59,8 +59,10 @@ export function watch(c) {
   const last = new Map();
   const wrong = [];
   const texts = new Map();
+  const partial = new Set(); // turns whose beginning was left to the history
   c.on('header', (h) => {
     if (h.replay_incomplete || h.status === 'unknown') last.delete(h.thread_id);
+    if (h.replay_incomplete) partial.add(h.turn_id);
   });
   c.on('frame', (f) => {
     if (!f.chat_seq) return;
@@ -69,7 +71,7 @@ export function watch(c) {
     last.set(f.thread_id, f.chat_seq);
     if (f.type === 'chunk') texts.set(f.turn_id, (texts.get(f.turn_id) ?? '') + f.content);
   });
-  return { wrong, texts };
+  return { wrong, texts, partial };
 }
 
 /** All messages of a thread as the HTTP API has them. */
