@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// slowestSender is how many bytes per second extend the time that a body may take.
-const slowestSender = 32 << 10
+// slowest is how many bytes per second extend the time that a body or an answer may take.
+const slowest = 32 << 10
 
 // limitBody gives a request's body a deadline that moves with what arrives. Requests
 // without a body have none: a deadline would end what the server reads while an
@@ -40,7 +40,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		b.done = true
 		_ = b.control.SetReadDeadline(time.Time{}) // the connection is in trouble, which its next use says
 	case n > 0:
-		b.deadline = b.deadline.Add(time.Duration(n) * time.Second / slowestSender)
+		b.deadline = b.deadline.Add(time.Duration(n) * time.Second / slowest)
 		_ = b.control.SetReadDeadline(b.deadline)
 	}
 	return n, err

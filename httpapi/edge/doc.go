@@ -1,7 +1,7 @@
 // Package edge is what every HTTP request passes first, whatever it asks for:
 // request ids, client addresses behind trusted proxies, one log line per refused
 // or failed request, security headers, origins and CORS, the host names a node
-// without authentication answers to, time limits of bodies, and compression.
+// without authentication answers to, time limits of bodies and answers, and compression.
 //
 // Origins. One matcher decides for WebSockets (wsapi.Options.Origin) and for HTTP.
 // Pages of the host they talk to are always allowed, others by the list, and

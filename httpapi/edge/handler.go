@@ -38,7 +38,7 @@ func New(next http.Handler, options Options) *Handler {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	known := &request{id: requestID(r.Header.Get(problem.RequestIDHeader)), client: h.opts.Proxies.Client(r)}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, known)) // the routes set their pattern on this one
-	seen := &recorder{ResponseWriter: w}
+	seen := &recorder{ResponseWriter: h.limitAnswer(w)}
 	began := time.Now()
 	defer func() {
 		p := recover()

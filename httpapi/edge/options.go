@@ -22,6 +22,10 @@ type Options struct {
 	// 32 KiB (default 30 s).
 	BodyLimit time.Duration
 
+	// AnswerLimit is how long a client may take nothing of an answer, and how long all of
+	// it may take, plus a second per 32 KiB (default 30 s).
+	AnswerLimit time.Duration
+
 	Refused func(code string) // counts what is refused here; must not block (default: nobody)
 	Logger  *slog.Logger      // default: discards
 }
@@ -29,6 +33,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.BodyLimit <= 0 {
 		o.BodyLimit = 30 * time.Second
+	}
+	if o.AnswerLimit <= 0 {
+		o.AnswerLimit = 30 * time.Second
 	}
 	if o.Refused == nil {
 		o.Refused = func(string) {}
