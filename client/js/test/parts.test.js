@@ -166,20 +166,17 @@ test('the page that is back ends a wait at once, and listeners of the page are t
   const page = new EventTarget();
   globalThis.window = page;
   t.after(() => delete globalThis.window);
-  const { server, client } = fake(t, { maxDelay: 600_000 });
+  const { server, client } = fake(t, { maxDelay: 600_000, random: () => 0.999 });
   let down = true;
   server.refuse = () => down;
   client.connect();
-  for (const event of ['online', 'pageshow', 'online', 'online', 'online', 'online', 'online']) {
-    const before = client.state.attempt;
-    await until(() => client.state.phase === 'waiting' && client.state.attempt >= before);
-    page.dispatchEvent(new Event(event));
+  for (let attempt = 1; attempt < 14; attempt++) { // the waits grow to 512 s
+    await until(() => client.state.phase === 'waiting' && client.state.attempt === attempt);
+    page.dispatchEvent(new Event(['online', 'pageshow'][attempt % 2]));
   }
+  await until(() => client.state.delay > 100_000);
   down = false;
-  await until(() => {
-    page.dispatchEvent(new Event('online'));
-    return server.sockets.some((s) => s.readyState === 1);
-  });
+  page.dispatchEvent(new Event('online'));
   await server.next();
   await client.close();
   const before = server.sockets.length;
