@@ -9,7 +9,7 @@ export function contains(got, want) {
 }
 
 /** Waits until f gives something true, and returns it. */
-export async function until(f, what = String(f), patience = +(process.env.PATIENCE ?? 30_000)) {
+export async function until(f, what = String(f), patience = +(process.env.PATIENCE ?? 60_000)) {
   const deadline = Date.now() + patience;
   for (;;) {
     const value = f();
