@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
 	"turnlog/cmd/turnlog/term"
@@ -59,7 +58,7 @@ func (i inspection) facts(s *term.Screen) error {
 	}
 	held := i.Log
 	if held.Frames > 0 {
-		f.Add("log", say("frames %d to %d, %s of frames, the newest is %s", held.FirstSeq, held.LastSeq, size(held.Bytes), term.Word(held.LastType)))
+		f.Add("log", say("frames %d to %d, %s of frames, the newest is %s", held.FirstSeq, held.LastSeq, term.Bytes(held.Bytes), term.Word(held.LastType)))
 	} else {
 		f.Add("log", say("nothing is held; numbering goes on behind %d", held.LastSeq))
 	}
@@ -185,7 +184,7 @@ func (i inspection) keys(s *term.Screen) error {
 			ttl = span(time.Duration(*k.TTL) * time.Millisecond)
 		}
 		if k.Bytes > 0 {
-			bytes = size(k.Bytes)
+			bytes = term.Bytes(k.Bytes)
 		}
 		table.Row(k.Name, ttl, bytes, k.Entries, k.Shows)
 	}
@@ -205,20 +204,4 @@ func (i inspection) commands(s *term.Screen) error {
 		fmt.Fprintln(s, i.cli+" "+k.Command)
 	}
 	return nil
-}
-
-// size prints bytes for people.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, name := float64(n)/unit, "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if value < unit {
-			break
-		}
-		value, name = value/unit, next
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + name
 }

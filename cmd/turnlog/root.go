@@ -23,7 +23,7 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(explainFlag)
 	root.AddCommand(
 		newServeCommand(), newChatCommand(), newTokenCommand(), newConfigCommand(),
-		newTurnsCommand(), newNodesCommand(), newThreadsCommand(), newInspectCommand(), newTailCommand(), newKeysCommand(),
+		newTurnsCommand(), newNodesCommand(), newThreadsCommand(), newInspectCommand(), newTailCommand(), newKeysCommand(), newDoctorCommand(),
 		newBenchCommand(), newCompletionCommand(), newVersionCommand(),
 	)
 	return root
