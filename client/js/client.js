@@ -82,7 +82,10 @@ export class Client {
       },
       receive: (objects) => this.#receive(objects),
       check: (now) => this.#session.check(now),
-      report: (state) => this.#emitter.emit('state', state),
+      report: (state) => {
+        if (state.phase === 'closed') this.#session.close(new ClosedError(state.error));
+        this.#emitter.emit('state', state);
+      },
       renewable: o.token !== null,
       explain: (loss) => this.#dialer.explain(loss, this.#closing.signal),
     });
@@ -113,7 +116,6 @@ export class Client {
     this.#reauth.stop();
     this.#history?.close();
     await this.#connection.close();
-    this.#session.close(new ClosedError());
     this.#emitter.clear();
   }
 

@@ -58,7 +58,8 @@ export class Connection {
   #closing = new AbortController();
   #lastRead = 0;
   #lastBeat = 0;
-  #probing = 0;
+  /** Runs while the connection is in doubt. @type {ReturnType<typeof setTimeout> | undefined} */
+  #probing;
   #hold = 0;
   /** @type {Promise<void>} */
   #running = Promise.resolve();
@@ -104,8 +105,15 @@ export class Connection {
 
   #probe() {
     if (this.#probing) return;
-    this.#probing = Date.now();
+    this.#probing = setTimeout(() => this.#lose?.(silent('the connection does not answer')), Math.min(PROBE, this.options.silence / 2));
     this.send({ type: 'ping' });
+  }
+
+  /** It said something, or is over. */
+  #heard() {
+    this.#lastRead = Date.now();
+    clearTimeout(this.#probing);
+    this.#probing = undefined;
   }
 
   async #run() {
@@ -153,8 +161,8 @@ export class Connection {
       const events = {
         closed: resolve,
         opened: () => {
-          openedAt = this.#lastRead = this.#lastBeat = Date.now();
-          this.#probing = 0;
+          this.#heard();
+          openedAt = this.#lastBeat = this.#lastRead;
           this.#transport = transport;
           try {
             hooks.attach(/** @type {Transport} */ (transport));
@@ -164,8 +172,7 @@ export class Connection {
           beat = setInterval(() => this.#beat(resolve), Math.max(options.silence / 4, 1));
         },
         received: (objects) => {
-          this.#lastRead = Date.now();
-          this.#probing = 0;
+          this.#heard();
           if (this.state.phase !== 'online' && objects.length > 0) online(objects[0]);
           else for (const o of objects) if (o.type === 'welcome' && o.node !== this.state.node) this.#report({ ...this.state, node: o.node });
           hooks.receive(objects);
@@ -182,6 +189,7 @@ export class Connection {
     this.#lose = null;
     clearTimeout(timer);
     clearInterval(beat);
+    this.#heard();
     dialing.abort();
     const last = /** @type {Transport | null} */ (transport);
     if (this.#closing.signal.aborted) last?.close();
@@ -200,10 +208,8 @@ export class Connection {
     const quiet = now - this.#lastRead;
     const slept = now - this.#lastBeat > silence / 2; // this page did, not the server
     this.#lastBeat = now;
-    const dead = (/** @type {string} */ why) => lose({ error: new ConnectionError('silent', why) });
     if (slept) this.#probe();
-    else if (this.#probing && now - this.#probing >= Math.min(PROBE, silence / 2)) return dead('the connection does not answer');
-    else if (quiet >= silence) return dead(`the server said nothing for ${quiet} ms`);
+    else if (quiet >= silence) return lose(silent(`the server said nothing for ${quiet} ms`));
     else if (quiet >= silence / 2) this.send({ type: 'ping' });
     try {
       this.hooks.check(now);
@@ -230,3 +236,6 @@ export class Connection {
     this.hooks.report(this.state);
   }
 }
+
+/** @param {string} why @returns {Loss} */
+const silent = (why) => ({ error: new ConnectionError('silent', why) });

@@ -20,7 +20,8 @@ export class TurnlogError extends Error {
 export class ClosedError extends TurnlogError {
   /** @param {unknown} [cause] */
   constructor(cause) {
-    super('closed', 'the client is closed; make another one with createClient', { cause });
+    const why = cause instanceof Error && !(cause instanceof ClosedError) ? ` (${cause.message})` : '';
+    super('closed', `the client is closed${why}; make another one with createClient`, { cause });
   }
 }
 

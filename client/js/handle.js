@@ -109,7 +109,7 @@ export class Thread {
   open(options = {}) {
     this.#holds++;
     const asks = options.full || options.epoch || options.lastSeq || options.onDisconnect;
-    if (this.#holds === 1 || asks || !this.machine.open) {
+    if (asks || !this.machine.open) {
       this.#session.follow(this);
       this.input({ type: 'open', ...options, online: this.#session.online });
     }
@@ -117,7 +117,11 @@ export class Thread {
     return () => {
       if (!held) return;
       held = false;
-      if (--this.#holds === 0) this.#session.leave(this);
+      this.#holds--;
+      // A component that is mounted again at once has not left: for the server that would end `cancel` turns.
+      setTimeout(() => {
+        if (this.#holds === 0) this.#session.leave(this);
+      });
     };
   }
 

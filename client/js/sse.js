@@ -19,6 +19,7 @@ import * as verbs from './verbs.js';
  * @typedef {object} Stream
  * @property {AbortController} ends
  * @property {Promise<string>} connection its id, once it is there
+ * @property {string} tools names that it was opened with
  */
 
 /**
@@ -107,6 +108,12 @@ export class Streams {
     return this.#streams.get(threadId);
   }
 
+  /** Streams name their tools when they are opened: others need other streams. */
+  toolsChanged() {
+    const now = this.tools.names().join();
+    if ([...this.#streams.values()].some(({ tools }) => tools !== now)) this.lost(new ConnectionError('tools', 'the tools have changed'));
+  }
+
   /** @param {string} threadId */
   leave(threadId) {
     this.#streams.get(threadId)?.ends.abort();
@@ -146,7 +153,7 @@ export class Streams {
       read.then(() => over(new ConnectionError('lost', 'an event stream was cut')), over);
     });
     connection.catch(() => {}); // told by lost
-    this.#streams.set(threadId, { ends, connection });
+    this.#streams.set(threadId, { ends, connection, tools: this.tools.names().join() });
     return connection;
   }
 

@@ -44,6 +44,8 @@ async function control(to, { type, ...message }) {
     case 'ping':
       await to.http.json('/v1/turns', { signal: to.signal });
       return to.receive({ type: 'pong' });
+    case 'client_tools_manifest':
+      return to.toolsChanged();
     case 'reauth':
       return to.receive({ ...unsupported(type), request_id: message.request_id });
     case 'tool_result':
@@ -53,7 +55,7 @@ async function control(to, { type, ...message }) {
       const { thread_id, tool_call_id, approval_id, ...answer } = message;
       return post(to, thread_id, 'answers', { request_id: tool_call_id ?? approval_id, ...answer });
     }
-  } // pong; the manifest travels with streams and submissions
+  } // else: pong
 }
 
 /** @param {Streams} to @param {string} threadId @param {string} what @param {Message} body */

@@ -172,6 +172,16 @@ test('B116 without a token option 4001 is final, and says what to do', async (t)
   assert.match(client.state.error.message, /token/);
 });
 
+test('a client that is refused for good fails what waits, and says why', async (t) => {
+  const { server, client } = fake(t);
+  client.connect();
+  const socket = await server.next();
+  const sent = client.thread('t1').send('x');
+  socket.end(1008, 'flooding');
+  await assert.rejects(sent, { code: 'closed', message: /flooding/ });
+  await assert.rejects(client.thread('t1').send('y'), { code: 'closed' });
+});
+
 test('B116 tokens that are refused three times in a row are final', async (t) => {
   let n = 0;
   const { server, client } = fake(t, { token: () => `t${++n}`, maxDelay: 1 });

@@ -145,6 +145,15 @@ test('letting go of a thread unfollows it, and holding it again goes on where it
   assert.equal(thread.snapshot.draft.text, 'ab');
 });
 
+test('a component that is mounted twice at once does not leave in between', async (t) => {
+  const { socket, thread } = await begun(t);
+  thread.open()();
+  thread.open(); // StrictMode
+  socket.resume(await socket.want({ command: 'resume_chat' }), { last_seq: 1 });
+  await new Promise((done) => setTimeout(done)); // behind the timer of the release
+  await socket.quiet();
+});
+
 test('threads that are left are forgotten in the end', async (t) => {
   const { client, socket } = await begun(t);
   const first = client.thread('left-0');

@@ -55,7 +55,7 @@ test('history in front of what is here, whichever came first', () => {
 });
 
 test('history replaces what was never stored, of another epoch, and a draft that lost its place', () => {
-  let t = play([started(1), chunk(2, 'half')]);
+  let t = play([started(1), said(5, 'lost with its epoch'), chunk(6, 'half')]);
   t = transcript.jumped(t, false);
   assert.equal(t.draft.text, 'half', 'readable until the history is there');
   t = transcript.withHistory(t, [{ ...stored(1, 'user', 'fresh'), epoch: 'e2' }], null, 'e2');

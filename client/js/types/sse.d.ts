@@ -5,6 +5,7 @@
  * @typedef {object} Stream
  * @property {AbortController} ends
  * @property {Promise<string>} connection its id, once it is there
+ * @property {string} tools names that it was opened with
  */
 /**
  * @param {import('./http.js').Http} http
@@ -34,6 +35,8 @@ export class Streams {
     lost(error: unknown, handshake?: boolean): void;
     /** The stream of a thread. @param {string} threadId */
     stream(threadId: string): Stream | undefined;
+    /** Streams name their tools when they are opened: others need other streams. */
+    toolsChanged(): void;
     /** @param {string} threadId */
     leave(threadId: string): void;
     /**
@@ -62,4 +65,8 @@ export type Stream = {
      * its id, once it is there
      */
     connection: Promise<string>;
+    /**
+     * names that it was opened with
+     */
+    tools: string;
 };

@@ -54,6 +54,18 @@ for (const [name, options] of Object.entries({
     assert.equal(thread.snapshot.requests[0].state, 'answered');
   });
 
+  test(`a tool that came later is called too, over ${name}`, async (t) => {
+    const p = await proxy();
+    const c = client(t, p.url, options);
+    const thread = c.thread('t');
+    await thread.send('x', demo(2));
+    await until(() => thread.snapshot.outcome === 'completed');
+    c.addTool('late', { run: () => 'here now' });
+    await thread.send('y', demo(2, { tool_call: { name: 'late', at: 1 } }));
+    await until(() => thread.snapshot.outcome === 'completed' && thread.snapshot.messages.length === 4);
+    assert.match(thread.snapshot.messages[3].content, /here now/);
+  });
+
   test(`a refused message says why, over ${name}`, async (t) => {
     const p = await proxy();
     const c = client(t, p.url, options);
