@@ -7,13 +7,14 @@
 import * as transcript from './transcript.js';
 
 /** @typedef {import('./handle.js').Thread} Thread */
+/** @typedef {import('./transcript.js').Message} Message */
 /** @typedef {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} Store */
 
 const VERSION = 1;
-/** A larger entry is not kept: such a thread begins afresh. Characters. */
+/** Characters of an entry at most. */
 const LIMIT = 512 * 1024;
-/** Between a change and its entry, in ms. */
-const DELAY = 250;
+/** Between a change and its entry, in ms; a page that goes away saves at once. */
+const DELAY = 500;
 
 export class Cursors {
   /** @type {Map<string, Thread>} */
@@ -45,11 +46,17 @@ export class Cursors {
   }
 
   /** @param {Thread} thread */
-  #write({ id, machine: m, transcript: t, policy }) {
+  #write(thread) {
+    const { id, machine: m } = thread;
     if (!m.epoch || !m.positioned) return;
-    const { epoch, cursor, running, turnId, turns } = m;
-    const kept = { ...t, messages: t.messages.filter((message) => message.seq) };
-    const entry = JSON.stringify({ v: VERSION, machine: { epoch, cursor, running, turnId, turns }, transcript: kept, policy });
+    let messages = thread.transcript.messages.filter((message) => message.seq);
+    let { before } = thread.transcript;
+    let entry = entryOf(thread, messages, before);
+    while (entry.length > LIMIT && messages.length > 1) { // the older half can be loaded again
+      messages = messages.slice(Math.ceil(messages.length / 2));
+      before = String(messages[0].seq);
+      entry = entryOf(thread, messages, before);
+    }
     try {
       if (entry.length > LIMIT) this.#store.removeItem(this.#prefix + id);
       else this.#store.setItem(this.#prefix + id, entry);
@@ -68,8 +75,8 @@ export class Cursors {
       const entry = JSON.parse(this.#store.getItem(this.#prefix + thread.id) ?? 'null');
       if (entry?.v !== VERSION || !Number.isSafeInteger(entry.machine?.cursor) || !Array.isArray(entry.transcript?.messages)) return;
       thread.machine = { ...thread.machine, ...entry.machine, positioned: true };
-      const here = thread.transcript.messages;
-      thread.transcript = { ...transcript.empty, ...entry.transcript, messages: [...entry.transcript.messages, ...here] };
+      const kept = entry.transcript.messages.map((/** @type {Message} */ message) => ({ ...message, content: message.frame.content ?? '' }));
+      thread.transcript = { ...transcript.empty, ...entry.transcript, messages: [...kept, ...thread.transcript.messages] };
       if (thread.transcript.history === 'loading') thread.transcript = { ...thread.transcript, history: 'failed' };
       thread.policy = entry.policy ?? thread.policy;
       thread.touch();
@@ -81,4 +88,11 @@ export class Cursors {
   close() {
     this.save();
   }
+}
+
+/** @param {Thread} thread @param {Message[]} messages @param {string | null} before */
+function entryOf({ machine, transcript: t, policy }, messages, before) {
+  const { epoch, cursor, running, turnId, turns } = machine;
+  const kept = messages.map((message) => ({ ...message, content: undefined })); // the frame has it
+  return JSON.stringify({ v: VERSION, machine: { epoch, cursor, running, turnId, turns }, transcript: { ...t, messages: kept, before }, policy });
 }

@@ -63,7 +63,7 @@ func (w *world) shared() []string {
 	if w.redis == "" {
 		return nil
 	}
-	return []string{"--redis", w.redis, "--node.lease", "3s", "--node.heartbeat", "500ms"}
+	return []string{"--redis", w.redis, "--node.lease", "8s", "--node.heartbeat", "1s"}
 }
 
 type node struct {

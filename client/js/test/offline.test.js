@@ -202,7 +202,7 @@ test('a token that fails is asked for again', async (t) => {
 test('reauth extends the connection before a JWT expires', async (t) => {
   const jwt = (seconds) => `h.${Buffer.from(JSON.stringify({ exp: Date.now() / 1000 + seconds })).toString('base64url')}.s`;
   let n = 0;
-  const { server, client } = fake(t, { token: () => jwt(++n === 1 ? 1 : 3600), reauthBefore: 900 });
+  const { server, client } = fake(t, { token: () => jwt(++n === 1 ? 60 : 3600), reauthBefore: 59_800 });
   client.connect();
   const socket = await server.next();
   const r = await until(() => socket.heard.find((m) => m.type === 'reauth'));

@@ -11,7 +11,7 @@ import { endpoint } from '../options.js';
 import { Requests } from '../requests.js';
 import { lossOf, lossOfStatus } from '../socket.js';
 import { expiry } from '../token.js';
-import { begun, chunk, fake, MemoryStorage, noFetch, record, until } from './kit.js';
+import { begun, chunk, fake, frame, MemoryStorage, noFetch, record, until } from './kit.js';
 
 test('waits: none, then jitter under a doubling ceiling, up to the limit', () => {
   const b = new Backoff(4000, () => 0.5);
@@ -136,7 +136,7 @@ test('storage that is full, forbidden or damaged costs nothing but the reload', 
   socket.say(chunk(2, 'a'));
   assert.equal(thread.snapshot.draft.text, 'a');
   await client.close();
-  for (const bad of ['{', '{"v":9}', '{"v":1,"machine":{"cursor":"x"}}', 'null']) {
+  for (const bad of ['{', '{"v":9,"machine":{"cursor":5,"epoch":"e"},"transcript":{"messages":[]}}', '{"v":1,"machine":{"cursor":"x"}}', 'null']) {
     const storage = new MemoryStorage();
     storage.setItem('turnlog:u:t1', bad);
     const other = fake(t, { storage, user: 'u' }).client;
@@ -160,6 +160,23 @@ test('storage keeps cursor and transcript as one, per user', async (t) => {
   const bob = fake(t, { storage, user: 'bob' }).client;
   bob.thread('t1').open();
   assert.equal(bob.thread('t1').snapshot.lastSeq, 0);
+});
+
+test('storage keeps the newest messages of a long thread, and the rest can be loaded', async (t) => {
+  const storage = new MemoryStorage();
+  const { client, socket } = await begun(t, { storage, user: 'ann' });
+  for (let seq = 2; seq < 42; seq++) socket.say(frame('message', seq, { role: 'assistant', content: `${seq} ${'x'.repeat(20_000)}` }));
+  await client.close();
+  assert.ok(storage.getItem('turnlog:ann:t1').length <= 512 * 1024);
+  const { messages, hasOlder, lastSeq } = (() => {
+    const again = fake(t, { storage, user: 'ann' }).client.thread('t1');
+    again.open();
+    return again.snapshot;
+  })();
+  assert.ok(messages.length >= 10 && messages.length < 41);
+  assert.equal(messages.at(-1).seq, 41);
+  assert.ok(messages.every((m) => m.content.startsWith(`${m.seq} x`)));
+  assert.deepEqual([hasOlder, lastSeq], [true, 41]);
 });
 
 test('the page that is back ends a wait at once, and listeners of the page are taken off', async (t) => {

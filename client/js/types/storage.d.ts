@@ -11,4 +11,5 @@ export class Cursors {
     #private;
 }
 export type Thread = import("./handle.js").Thread;
+export type Message = import("./transcript.js").Message;
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;

@@ -11,13 +11,13 @@ for (const transport of ['websocket', 'sse']) {
     const p = await proxy('guarded');
     const user = randomUUID();
     let asked = 0;
-    const c = client(t, p.url, { transport, token: () => token(user, ++asked === 1 ? 2500 : 3_600_000) });
+    const c = client(t, p.url, { transport, token: () => token(user, ++asked === 1 ? 5000 : 3_600_000) });
     const got = record(c, 'state');
     const { wrong, texts } = watch(c);
     const thread = c.thread('t');
-    const { turn_id } = await thread.send('x', demo(400, { interval_ms: 10 }));
+    const { turn_id } = await thread.send('x', demo(700, { interval_ms: 10 }));
     await until(() => thread.snapshot.outcome === 'completed');
-    assert.equal(texts.get(turn_id), said(400));
+    assert.equal(texts.get(turn_id), said(700));
     assert.ok(asked >= 2);
     assert.ok(got.state.some((s) => s.phase === 'waiting' && /expired/.test(s.error.message)));
     assert.deepEqual(wrong, []);
