@@ -46,6 +46,9 @@
 //	incomplete, finished    idle, OnReconcile: reload the history
 //	complete                nothing: the frames alone drive the state
 //
+// A finished thread has nothing waiting on the server any more. Behind a stop,
+// which tells only its sender what it dropped, a thread with a queue resumes to know.
+//
 // # Guarantees
 //
 //   - OnFrame sees each numbered frame once and in order within an epoch,
