@@ -18,7 +18,7 @@ var (
 
 	// ErrUnauthorized means that the server refused the handshake or the
 	// connection for good: no token, a token it does not accept, a forbidden
-	// origin, or a policy violation.
+	// origin or host, or a policy violation. A HandshakeError in it says more.
 	ErrUnauthorized = errors.New("not authorized")
 
 	// ErrProtocol means that the peer does not speak the protocol.

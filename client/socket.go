@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -61,25 +59,11 @@ func (e closeError) Error() string {
 	return fmt.Sprintf("connection closed by server: %d %s", e.code, e.reason)
 }
 
-// httpError is a handshake that was answered, but not with an upgrade.
-type httpError struct {
-	status     int
-	retryAfter time.Duration
-}
-
-// StatusCode is the HTTP status, for callers that explain it (errors.As).
-func (e httpError) StatusCode() int { return e.status }
-
-// Error implements error.
-func (e httpError) Error() string {
-	return fmt.Sprintf("handshake: HTTP %d %s", e.status, http.StatusText(e.status))
-}
-
 // classify decides what a failure means for the next attempt.
 func classify(err error) lost {
 	why := lost{err: err}
 	var closed closeError
-	var refused httpError
+	var refused *HandshakeError
 	switch {
 	case errors.As(err, &closed):
 		switch closed.code {
@@ -94,12 +78,12 @@ func classify(err error) lost {
 		}
 	case errors.As(err, &refused):
 		switch {
-		case refused.status == http.StatusUnauthorized:
+		case refused.Status == http.StatusUnauthorized:
 			why.token = true
-		case refused.status == http.StatusForbidden:
+		case refused.Status == http.StatusForbidden, refused.Status == http.StatusMisdirectedRequest:
 			why.fatal = true
-		case refused.status == http.StatusServiceUnavailable, refused.status == http.StatusTooManyRequests:
-			why.later = max(refused.retryAfter, time.Millisecond)
+		case refused.Status == http.StatusServiceUnavailable, refused.Status == http.StatusTooManyRequests:
+			why.later = max(refused.RetryAfter, time.Millisecond)
 		}
 	}
 	return why
@@ -126,20 +110,12 @@ func dialWebSocket(ctx context.Context, url string, o Options, token string) (so
 	})
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-			return nil, httpError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"))}
+			return nil, refusedHandshake(resp)
 		}
 		return nil, err
 	}
 	c.SetReadLimit(o.MaxFrame)
 	return wsSocket{c}, nil
-}
-
-func retryAfter(v string) time.Duration {
-	seconds, err := strconv.Atoi(strings.TrimSpace(v))
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return time.Duration(min(seconds, 3600)) * time.Second
 }
 
 func (s wsSocket) Read(ctx context.Context) ([]byte, error) {

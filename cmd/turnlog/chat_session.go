@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -89,22 +90,12 @@ const maxFirstTries = 5
 
 // reason says in a few words why there is no connection.
 func (c *chat) reason(err error) string {
-	var status interface{ StatusCode() int }
+	var refused *client.HandshakeError
 	switch {
 	case err == nil:
 		return "cut off"
-	case errors.As(err, &status):
-		switch status.StatusCode() {
-		case 404:
-			return "there is no WebSocket at this address (HTTP 404); is the path /ws?"
-		case 401:
-			return "not authorized (HTTP 401); is --token right and still valid, and --user a possible name?"
-		case 403:
-			return "forbidden (HTTP 403)"
-		case 503:
-			return "the server is starting or shutting down (HTTP 503)"
-		}
-		return fmt.Sprintf("the server answered HTTP %d instead of a WebSocket", status.StatusCode())
+	case errors.As(err, &refused):
+		return refusalReason(refused)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused; is turnlog serve running there?"
 	}
@@ -116,6 +107,23 @@ func (c *chat) reason(err error) string {
 		return "no answer in time"
 	}
 	return err.Error()
+}
+
+// refusalReason says what the server answered, in its own words where they say more.
+func refusalReason(e *client.HandshakeError) string {
+	switch {
+	case e.Status == 401:
+		return "not authorized (HTTP 401); is --token right and still valid, and --user a possible name?"
+	case e.Status == 404:
+		return "there is no WebSocket at this address (HTTP 404); is the path /ws?"
+	case e.Said() != "":
+		return fmt.Sprintf("%s (HTTP %d)", harmless(strings.Join(strings.Fields(e.Said()), " ")), e.Status)
+	case e.Status == 403:
+		return "forbidden (HTTP 403)"
+	case e.Status == 503:
+		return "the server is starting or shutting down (HTTP 503)"
+	}
+	return fmt.Sprintf("the server answered HTTP %d instead of a WebSocket", e.Status)
 }
 
 // faulty remembers that a line of a pipe could not be carried out.
