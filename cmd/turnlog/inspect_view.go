@@ -41,9 +41,11 @@ func (i inspection) facts(s *term.Screen) error {
 		return f.Write(s)
 	}
 	f.Add("status", statusCell(i.Status, i.Outcome), i.watched())
-	f.Add("title", say("%s", term.Text(i.Title)))
-	f.Add("kind", say("%s", term.Text(i.Kind)), i.asks("its kind", i.KindOnDisconnect))
-	f.Add("policy", i.asks("the thread", i.OnDisconnect))
+	f.Add("title", say("%s", i.Title))
+	f.Add("kind", say("%s", i.Kind), i.asks(i.KindOnDisconnect))
+	if i.OnDisconnect != "" {
+		f.Add("policy", say("%s for turns of this thread", i.OnDisconnect))
+	}
 	if i.Continues != "" {
 		f.Add("continues", say("%s", term.Word(i.Continues)))
 	}
@@ -86,7 +88,7 @@ func (i inspection) turn(f *term.Facts) {
 		owner = term.Cell{Text: "lost, about to be tried again", Style: term.Bad}
 	}
 	f.Add("owner", owner)
-	f.Add("agent", say("%s", cmp.Or(term.Text(t.Agent), "the default one")))
+	f.Add("agent", say("%s", cmp.Or(t.Agent, "the default one")))
 	f.Add("last frame", say("%s", i.ago(&t.LastFrameAt)))
 	f.Add("on disconnect", say("%s", t.OnDisconnect))
 	if t.Ending != "" {
@@ -121,11 +123,12 @@ func (i inspection) watched() term.Cell {
 	return say("(watched on %d nodes)", len(i.Viewers))
 }
 
-func (i inspection) asks(who string, policy eventlog.Policy) term.Cell {
+// asks is what a kind wants of the turns of its threads.
+func (i inspection) asks(policy eventlog.Policy) term.Cell {
 	if policy == "" {
 		return term.Cell{}
 	}
-	return say("%s asks for %s", who, policy)
+	return say("(asks for %s)", policy)
 }
 
 func (i inspection) requests(s *term.Screen) error {
@@ -133,17 +136,17 @@ func (i inspection) requests(s *term.Screen) error {
 		return nil
 	}
 	section(s, "requests")
-	table := term.NewTable(term.Column{Title: "REQUEST", Min: 12}, term.Column{Title: "KIND"}, term.Column{Title: "NAME", Min: 8}, term.Column{Title: "FRAME", Right: true},
+	table := term.NewTable(term.Column{Title: "REQUEST", Min: 12}, term.Column{Title: "KIND", Min: 8}, term.Column{Title: "NAME", Min: 8}, term.Column{Title: "FRAME", Right: true},
 		term.Column{Title: "STATE"}, term.Column{Title: "LEFT", Right: true}, term.Column{Title: "TARGET", Min: 8, Rank: 1})
 	for _, r := range i.Requests {
-		left := "-"
+		state, left := r.State, "-"
 		switch {
 		case r.Deadline != nil:
 			left = span(r.Deadline.Sub(i.Now))
-		case r.Left > 0: // its clock stands still
-			left = span(time.Duration(r.Left)*time.Millisecond) + " (paused)"
+		case r.Left > 0: // nobody watches: its clock stands still
+			state, left = "paused", span(time.Duration(r.Left)*time.Millisecond)
 		}
-		table.Row(term.Word(r.RequestID), r.Kind, dash(term.Text(r.Name)), r.ChatSeq, r.State, left, dash(r.Target))
+		table.Row(term.Word(r.RequestID), r.Kind, dash(r.Name), r.ChatSeq, state, left, dash(r.Target))
 	}
 	return table.Write(s)
 }

@@ -119,7 +119,7 @@ func (r nodesReport) table(s *term.Screen) error {
 		if n.StartedAt != nil && n.DeadSince == nil {
 			up = span(r.Now.Sub(*n.StartedAt))
 		}
-		table.Row(n.Node, dash(term.Text(n.Address)), stateCell(n.State), r.lease(n), up, n.Turns, n.Viewing, dash(term.Text(n.Version)))
+		table.Row(n.Node, dash(n.Address), stateCell(n.State), r.lease(n), up, n.Turns, n.Viewing, dash(n.Version))
 	}
 	if err := table.Write(s); err != nil {
 		return err

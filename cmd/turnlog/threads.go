@@ -96,7 +96,7 @@ func (l threadListing) write(s *term.Screen) error {
 		term.Column{Title: "FRAME", Right: true}, term.Column{Title: "TURN", Min: 12, Rank: 2}, term.Column{Title: "KIND", Min: 6, Rank: 1}, term.Column{Title: "TITLE", Min: 12, Rank: 3})
 	for _, t := range l.Threads {
 		table.Row(term.Word(t.ThreadID), statusCell(t.Status, t.Outcome), age(l.Now.Sub(t.LastActivity)), t.LastSeq,
-			term.Text(t.TurnID), term.Text(t.Kind), term.Text(t.Title))
+			t.TurnID, t.Kind, t.Title)
 	}
 	if err := table.Write(s); err != nil {
 		return err

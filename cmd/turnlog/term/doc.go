@@ -9,7 +9,7 @@
 //     at their narrowest fit. What is cut ends with an ellipsis; columns that were left out
 //     are named below the table.
 //   - Text of others (ids, titles, what an agent said) cannot move the cursor, colour the
-//     screen or break a line: Word and Text write such characters as escapes.
+//     screen or break a line: tables, facts, Word and Text write such characters as escapes.
 //
 // Widths count columns: letters of East Asian scripts take two, combining marks none. Where
 // Unicode leaves a width open, one column is assumed.

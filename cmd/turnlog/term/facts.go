@@ -14,7 +14,7 @@ func (f *Facts) Add(label string, cells ...Cell) {
 	var said []Cell
 	for _, c := range cells {
 		if c.Text != "" {
-			said = append(said, c)
+			said = append(said, Cell{Text(c.Text), c.Style})
 		}
 	}
 	if len(said) > 0 {

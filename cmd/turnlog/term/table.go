@@ -38,6 +38,7 @@ func (t *Table) Row(values ...any) {
 		default:
 			row[i].Text = fmt.Sprint(v)
 		}
+		row[i].Text = Text(row[i].Text)
 	}
 	t.rows = append(t.rows, row)
 }
