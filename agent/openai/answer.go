@@ -1,13 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
-	"sync/atomic"
 
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -47,8 +42,7 @@ func (r *request) ask(ctx context.Context) (*answer, error) {
 		if !errors.As(err, &f) {
 			return nil, err
 		}
-		r.agent.options.Logger.Warn("model provider failed", "thread_id", r.turn.Info().ThreadID, "turn_id", r.turn.Info().TurnID,
-			"error_type", f.what.Type, "status_code", f.what.StatusCode, "answer_begun", in.begun, "tried", tried+1)
+		r.note(f, in.begun, tried+1)
 		if in.begun || !r.agent.wait(ctx, f, tried) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
@@ -56,6 +50,20 @@ func (r *request) ask(ctx context.Context) (*answer, error) {
 			return nil, f.what
 		}
 	}
+}
+
+// note logs a failure: what the network said of it, but no word of the provider,
+// who may repeat what users said.
+func (r *request) note(f *failure, begun bool, tried int) {
+	info := r.turn.Info()
+	attrs := []any{
+		"thread_id", info.ThreadID, "turn_id", info.TurnID, "error_type", f.what.Type, "status_code", f.what.StatusCode,
+		"answer_begun", begun, "tried", tried,
+	}
+	if f.what.Err != nil {
+		attrs = append(attrs, "error", f.what.Err)
+	}
+	r.agent.options.Logger.Warn("model provider failed", attrs...)
 }
 
 // incoming is an answer while it comes.
@@ -76,8 +84,8 @@ func (in *incoming) read(ctx context.Context, r *request) error {
 	in.said.Limit, in.calls.limit = in.limit/2, in.limit/4
 	var params sdk.ChatCompletionNewParams
 	param.SetJSON(r.body, &params)
-	end := &endWatch{}
-	stream := r.agent.chat.NewStreaming(ctx, params, option.WithMiddleware(end.middleware))
+	seen := &sight{}
+	stream := r.agent.chat.NewStreaming(ctx, params, option.WithMiddleware(seen.middleware))
 	defer stream.Close()
 	for stream.Next() {
 		in.received++
@@ -85,14 +93,13 @@ func (in *incoming) read(ctx context.Context, r *request) error {
 			return err
 		}
 	}
-	if err := stream.Err(); err != nil {
-		return failed(err)
-	}
-	if in.received == 0 {
-		return &failure{what: &agent.Error{Message: "The model provider's answer was not a stream.", Type: "invalid_answer"}, retry: true}
-	}
-	if in.finish == "" && !end.seen.Load() {
-		return &failure{what: &agent.Error{Message: "The model's answer broke off.", Type: "stream_ended"}, retry: true}
+	switch err := stream.Err(); {
+	case err != nil:
+		return failed(err, seen.answered())
+	case in.received == 0:
+		return seen.nothing()
+	case in.finish == "" && !seen.ended():
+		return brokeOff(nil)
 	}
 	if err := in.think(ctx, in.thought.end()); err != nil {
 		return err
@@ -162,76 +169,4 @@ func (in *incoming) think(ctx context.Context, text string) error {
 
 func (in *incoming) answer() *answer {
 	return &answer{text: in.said, calls: in.calls.done(), finish: in.finish, usage: in.usage}
-}
-
-// endWatch looks at what the client library keeps to itself: the bodies of refusals,
-// whatever their shape, and the stream's end mark, without which a stream that was
-// cut looks like one that is complete.
-type endWatch struct{ seen atomic.Bool }
-
-func (w *endWatch) middleware(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(req)
-	if err != nil || res == nil || res.Body == nil {
-		return res, err
-	}
-	if res.StatusCode >= 400 {
-		defer res.Body.Close()
-		return nil, refused(res)
-	}
-	res.Body = &watchedBody{ReadCloser: res.Body, watch: w}
-	return res, nil
-}
-
-type watchedBody struct {
-	io.ReadCloser
-	watch *endWatch
-	tail  []byte
-}
-
-var endMark = []byte("[DONE]")
-
-// Read implements io.Reader.
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.tail = append(b.tail, p[:n]...)
-	if bytes.Contains(b.tail, endMark) {
-		b.watch.seen.Store(true)
-	}
-	b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-len(endMark)+1):]...)
-	return n, err
-}
-
-// usage counts tokens over the rounds of a turn.
-type usage struct {
-	Prompt     int64  `json:"prompt_tokens"`
-	Completion int64  `json:"completion_tokens"`
-	Total      int64  `json:"total_tokens"`
-	Rounds     int    `json:"rounds"`
-	Model      string `json:"model,omitempty"`
-}
-
-// take takes a chunk's usage; only the last one of a stream counts.
-func (u *usage) take(c sdk.ChatCompletionChunk) {
-	if c.Model != "" {
-		u.Model = c.Model
-	}
-	if c.JSON.Usage.Valid() {
-		u.Prompt, u.Completion, u.Total = c.Usage.PromptTokens, c.Usage.CompletionTokens, c.Usage.TotalTokens
-	}
-}
-
-// add adds a round.
-func (u *usage) add(v usage) {
-	u.Prompt += v.Prompt
-	u.Completion += v.Completion
-	u.Total += v.Total
-	u.Rounds++
-	if v.Model != "" {
-		u.Model = clip(v.Model)
-	}
-}
-
-func (u *usage) json() json.RawMessage {
-	b, _ := json.Marshal(u)
-	return b
 }

@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +32,9 @@ const (
 	maxErrorBody = 64 << 10 // bytes of an error's body that are read
 )
 
-// failed says what an error of the client library means.
-func failed(err error) *failure {
+// failed says what an error of the client library means; answered says whether a
+// good response had begun.
+func failed(err error, answered bool) *failure {
 	var known *failure
 	var stream *ssestream.StreamError
 	var syntax *json.SyntaxError
@@ -39,11 +42,30 @@ func failed(err error) *failure {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &stream):
-		return brokenBy(stream)
+		return reported(reason(stream.Event.Data))
 	case errors.As(err, &syntax):
 		return &failure{what: &agent.Error{Message: "The model provider sent something that cannot be read.", Type: "invalid_answer", Err: err}, retry: true}
+	case errors.Is(err, bufio.ErrTooLong):
+		return &failure{what: &agent.Error{Message: "The model provider sent a line that is too long.", Type: "invalid_answer", Err: err}}
+	case answered:
+		return brokeOff(err)
 	}
-	return &failure{what: &agent.Error{Message: "The model provider could not be reached.", Type: "provider_unreachable", Err: err}, retry: true}
+	return &failure{what: &agent.Error{Message: "The model provider could not be reached.", Type: "provider_unreachable", Err: withoutURL(err)}, retry: true}
+}
+
+// brokeOff is an answer that began and did not end.
+func brokeOff(err error) *failure {
+	return &failure{what: &agent.Error{Message: "The model's answer broke off.", Type: "stream_ended", Err: err}, retry: true}
+}
+
+// withoutURL drops the URL that errors of requests repeat: its query may hold a
+// key, and errors are logged.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 // refused reads an answer with an HTTP status other than success.
@@ -53,6 +75,9 @@ func refused(res *http.Response) *failure {
 	f := said.failure(res.StatusCode)
 	if f.what.Message == "" {
 		f.what.Message = "The model provider answered with status " + strconv.Itoa(res.StatusCode) + "."
+	}
+	if res.StatusCode < 400 {
+		f.what.Message, f.what.Type = "The model provider answered with status "+strconv.Itoa(res.StatusCode)+": redirects are not followed.", "invalid_answer"
 	}
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
 		f.what.Message = "The model provider refused the credentials." // what it says may repeat them
@@ -67,9 +92,9 @@ func refused(res *http.Response) *failure {
 	return f
 }
 
-// brokenBy is an error in the middle of a stream.
-func brokenBy(stream *ssestream.StreamError) *failure {
-	said := reason(stream.Event.Data)
+// reported is an error that came where an answer was due: in the stream, or
+// instead of it.
+func reported(said providerError) *failure {
 	status, _ := strconv.Atoi(said.Code)
 	if status < 400 || status > 599 {
 		status = 0

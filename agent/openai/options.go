@@ -127,8 +127,10 @@ func New(options Options) (*Agent, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
+	plain := *options.HTTPClient
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client := []option.RequestOption{
-		option.WithBaseURL(options.BaseURL), option.WithHTTPClient(options.HTTPClient), option.WithMaxRetries(0),
+		option.WithBaseURL(options.BaseURL), option.WithHTTPClient(&plain), option.WithMaxRetries(0),
 	}
 	if options.APIKey != "" {
 		client = append(client, option.WithAPIKey(options.APIKey))

@@ -108,6 +108,9 @@ func (c *conversation) round(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if got.usage.Model == "" {
+		got.usage.Model = c.model
+	}
 	c.usage.add(got.usage)
 	agent.ReportUsage(c.turn, c.usage.json())
 	if got.finish == "content_filter" && got.text.Empty() && len(got.calls) == 0 {

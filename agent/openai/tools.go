@@ -155,7 +155,10 @@ func resultText(payload json.RawMessage, limit int) string {
 		return "Error: the client's answer could not be read."
 	}
 	text := plain(said.Result)
-	if said.OK != nil && !*said.OK {
+	switch {
+	case said.OK == nil && len(said.Result) == 0 && len(said.Error) == 0:
+		text = "Error: the client's answer has neither a result nor an error."
+	case said.OK != nil && !*said.OK, said.OK == nil && len(said.Result) == 0:
 		if text = plain(said.Error); text == "" {
 			text = "the tool failed"
 		}
