@@ -8,6 +8,12 @@ func (c *Client) handleAck(in incoming) error {
 	_ = json.Unmarshal(in.Raw, &ack)
 	ack.Raw = in.Raw
 	c.mu.Lock()
+	if c.reauth.id != "" && in.requestID == c.reauth.id {
+		c.reauth.answer <- in
+		c.reauth.id = ""
+		c.mu.Unlock()
+		return nil
+	}
 	if r := c.resumes[in.requestID]; r != nil {
 		delete(c.resumes, in.requestID)
 		return c.resumedUnlock(r, ack, in)

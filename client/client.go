@@ -11,7 +11,8 @@ import (
 // Client is one user's connection to Turnlog, kept alive across sockets. See
 // the package documentation for what it guarantees.
 type Client struct {
-	url string
+	url string // of the WebSocket
+	api string // what /v1 comes behind
 	o   Options
 
 	mu       sync.Mutex
@@ -20,6 +21,9 @@ type Client struct {
 	cancel   context.CancelCauseFunc // of Run
 	runCtx   context.Context         // of Run; tools live under it
 	socket   socket                  // nil while offline
+	pulse    *pulse                  // of socket
+	reauth   reauth                  // of socket
+	waiting  chan struct{}           // closed by Wake, nil unless Run waits for its next attempt
 	hold     time.Time               // no attempt before this (Drop)
 	threads  map[string]*thread
 	requests *requests
@@ -59,12 +63,12 @@ func New(url string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	addr, err := endpoint(url, o.User)
+	socket, api, err := addresses(url, o)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{
-		url: addr, o: o,
+		url: socket, api: api, o: o,
 		threads:  map[string]*thread{},
 		requests: newRequests(),
 		out:      newOutbox(o.QueueLimit),
@@ -142,8 +146,9 @@ func (c *Client) Run(ctx context.Context) (err error) {
 		}
 		wait := max(b.next(why), c.held())
 		c.o.Logger.Debug("connection lost", "error", why.err, "retry_in", wait)
+		woken := c.wakeable()
 		c.report(State{Phase: Waiting, Err: why.err, Delay: wait})
-		if !sleep(ctx, wait) {
+		if !sleepUnless(ctx, wait, woken) {
 			return nil
 		}
 	}
@@ -180,24 +185,6 @@ func (c *Client) shutdown() {
 	for _, p := range waiting {
 		p.resolve(Ack{}, ErrClosed)
 	}
-}
-
-// Drop cuts the connection without a goodbye, as a lost network would, and
-// comes back after at least wait. For tests and demonstrations.
-func (c *Client) Drop(wait time.Duration) {
-	c.mu.Lock()
-	s := c.socket
-	c.hold = time.Now().Add(wait)
-	c.mu.Unlock()
-	if s != nil {
-		_ = s.CloseNow()
-	}
-}
-
-func (c *Client) held() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Until(c.hold)
 }
 
 // ThreadState is what the Client knows of a thread. LastSeq and Epoch are a
@@ -240,7 +227,10 @@ func (c *Client) threadLocked(id string) *thread {
 }
 
 // sleep waits; false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+func sleep(ctx context.Context, d time.Duration) bool { return sleepUnless(ctx, d, nil) }
+
+// sleepUnless waits for d at most; false when ctx ended first.
+func sleepUnless(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
@@ -249,6 +239,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
+	case <-woken:
+		return ctx.Err() == nil
 	case <-timer.C:
 		return true
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -17,29 +17,37 @@ const (
 )
 
 // connect makes one connection and serves it until it is lost. lived is how
-// long it was open. The caller's goroutine reads; one more writes.
+// long it was open. The caller's goroutine reads; one more writes, and one looks after
+// the token.
 func (c *Client) connect(ctx context.Context) (lived time.Duration, why lost) {
-	s, err := c.open(ctx)
+	s, token, err := c.open(ctx)
 	if err != nil {
 		return 0, classify(err)
 	}
 	opened := time.Now()
-	c.attach(s)
+	p := &pulse{silence: c.o.Silence, cut: func() { _ = s.CloseNow() }}
+	c.attach(s, p)
 	defer c.detach()
 
 	connCtx, cancel := context.WithCancelCause(ctx)
-	writer := make(chan error, 1)
-	go func() {
-		err := c.write(connCtx, s)
+	var rest sync.WaitGroup
+	var werr error
+	rest.Go(func() {
+		werr = c.write(connCtx, s)
 		if ctx.Err() != nil {
 			goodbye(s)
 		}
 		_ = s.CloseNow() // ends the reader
-		writer <- err
-	}()
-	err = c.read(context.WithoutCancel(ctx), s)
+	})
+	err = c.read(context.WithoutCancel(ctx), s, p, func(w welcome) {
+		c.report(State{Phase: Online, Node: w.Node})
+		if c.o.ReauthBefore > 0 && token != "" {
+			rest.Go(func() { c.renew(connCtx, token, w.skew(time.Now())) })
+		}
+	})
 	cancel(err)
-	if werr := <-writer; werr != nil && !errors.Is(werr, context.Canceled) && !errors.As(err, new(closeError)) {
+	rest.Wait()
+	if werr != nil && !errors.Is(werr, context.Canceled) && !errors.As(err, new(closeError)) {
 		err = werr
 	}
 	return time.Since(opened), classify(err)
@@ -52,29 +60,36 @@ func goodbye(s socket) {
 	_ = s.Close(1000, "")
 }
 
-func (c *Client) open(ctx context.Context) (socket, error) {
+func (c *Client) open(ctx context.Context) (s socket, token string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.DialTimeout)
 	defer cancel()
-	token := ""
-	if c.o.Token != nil {
-		var err error
-		if token, err = c.o.Token(ctx); err != nil {
-			return nil, fmt.Errorf("token: %w", err)
-		}
+	if token, err = c.token(ctx); err != nil {
+		return nil, "", err
 	}
-	s, err := c.o.dial(ctx, c.url, c.o, token)
+	if s, err = c.o.dial(ctx, c.url, c.o, token); err != nil {
+		return nil, "", fmt.Errorf("connect: %w", err)
+	}
+	return s, token, nil
+}
+
+// token asks for a token; "" without a source.
+func (c *Client) token(ctx context.Context) (string, error) {
+	if c.o.Token == nil {
+		return "", nil
+	}
+	token, err := c.o.Token(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return "", fmt.Errorf("token: %w", err)
 	}
-	return s, nil
+	return token, nil
 }
 
 // attach makes s the present connection and queues what it needs first: tools,
 // then the resumes, then the list, then what waited.
-func (c *Client) attach(s socket) {
+func (c *Client) attach(s socket, p *pulse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.socket, c.lastRead = s, time.Now()
+	c.socket, c.pulse, c.lastRead = s, p, time.Now()
 	c.listed = nil
 	c.conn++
 	for _, p := range c.out.waiting {
@@ -104,7 +119,7 @@ func (c *Client) attach(s socket) {
 func (c *Client) detach() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.socket = nil
+	c.socket, c.pulse, c.reauth = nil, nil, reauth{}
 	c.out.queue = nil
 	clear(c.resumes)
 	for _, t := range c.threads {
@@ -139,22 +154,14 @@ func (c *Client) requestIDLocked() string {
 	return "q" + strconv.FormatUint(c.nextID, 10)
 }
 
-// read takes messages until the connection is lost.
-func (c *Client) read(ctx context.Context, s socket) error {
-	var silent atomic.Bool
-	timer := time.AfterFunc(c.o.Silence, func() {
-		silent.Store(true)
-		_ = s.CloseNow()
-	})
-	defer timer.Stop()
-	online := false
-	for {
-		timer.Reset(c.o.Silence)
+// read takes messages until the connection is lost; online is called with the first.
+func (c *Client) read(ctx context.Context, s socket, p *pulse, online func(welcome)) error {
+	for first := true; ; {
+		p.listen()
 		b, err := s.Read(ctx)
-		if silent.Load() {
+		if p.heard() {
 			return errSilent
 		}
-		timer.Stop() // a slow callback is not a silent server
 		if err != nil {
 			return err
 		}
@@ -169,9 +176,9 @@ func (c *Client) read(ctx context.Context, s socket) error {
 			return err
 		}
 		for _, in := range all {
-			if !online {
-				online = true
-				c.report(State{Phase: Online, Node: node(in)})
+			if first {
+				first = false
+				online(readWelcome(in))
 			}
 			if err := c.handle(in); err != nil {
 				return err
@@ -180,14 +187,25 @@ func (c *Client) read(ctx context.Context, s socket) error {
 	}
 }
 
-func node(in incoming) string {
-	var v struct {
-		Node string `json:"node"`
+// welcome is what a server says first.
+type welcome struct {
+	Node       string    `json:"node"`
+	ServerTime time.Time `json:"server_time"`
+}
+
+// skew is the server's clock minus ours, 0 when it does not say.
+func (w welcome) skew(now time.Time) time.Duration {
+	if w.ServerTime.IsZero() {
+		return 0
 	}
+	return w.ServerTime.Sub(now)
+}
+
+func readWelcome(in incoming) (w welcome) {
 	if in.Type == "welcome" {
-		_ = json.Unmarshal(in.Raw, &v)
+		_ = json.Unmarshal(in.Raw, &w)
 	}
-	return v.Node
+	return w
 }
 
 // write sends what is queued until ctx ends or a write fails.

@@ -56,7 +56,7 @@ func NewDry(h Handler) (Dry, error) {
 }
 
 // Connect imagines a connection.
-func (d Dry) Connect() { d.attach(nowhere{}) }
+func (d Dry) Connect() { d.attach(nowhere{}, nil) }
 
 // Lose imagines its loss.
 func (d Dry) Lose() { d.detach() }
@@ -92,3 +92,9 @@ func (d Dry) Sent() (all []map[string]any) {
 
 // nowhere is a socket that is never used.
 type nowhere struct{ socket }
+
+// Expiry is when a token says that it expires.
+func Expiry(token string) time.Time { return expiry(token) }
+
+// ClosedBy is the error of a connection that the server closed.
+func ClosedBy(code int) error { return closeError{code: code} }

@@ -47,21 +47,35 @@ func (e *HandshakeError) Said() string {
 
 // refusedHandshake reads an answer; of its body only the beginning is there.
 func refusedHandshake(resp *http.Response) *HandshakeError {
-	e := &HandshakeError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	p := readProblem(resp)
+	return &HandshakeError{
+		Status: resp.StatusCode, Code: p.Code, Title: p.Title, Detail: p.Detail, RequestID: p.RequestID,
+		RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
+	}
+}
+
+// problem is what a problem document says.
+type problem struct {
+	Code, Title, Detail string
+	RequestID           string `json:"request_id"`
+	Retryable           bool
+}
+
+// readProblem reads the problem that an answer may be. A document that is cut off or
+// of another shape says nothing; the status remains.
+func readProblem(resp *http.Response) (p problem) {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if strings.TrimSpace(kind) != "application/problem+json" || resp.Body == nil {
-		return e
+		return problem{}
 	}
-	var said struct {
-		Code, Title, Detail string
-		RequestID           string `json:"request_id"`
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil || json.Unmarshal(body, &p) != nil {
+		return problem{}
 	}
-	// A document that is cut off or of another shape says nothing; the status remains.
-	if body, err := io.ReadAll(resp.Body); err == nil && json.Unmarshal(body, &said) == nil {
-		e.Code, e.Title, e.Detail, e.RequestID = said.Code, said.Title, said.Detail, said.RequestID
-	}
-	return e
+	return p
 }
+
+const maxProblem = 64 << 10 // bytes
 
 func retryAfter(v string) time.Duration {
 	seconds, err := strconv.Atoi(strings.TrimSpace(v))

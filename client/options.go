@@ -6,15 +6,22 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 )
 
 // Options configure a Client. The zero value of every field means its default.
 type Options struct {
-	// Token returns the bearer token for one connection; it is called before
-	// every connect, so that an expired one is replaced. nil connects without.
+	// Token returns a bearer token. It is called before every connect, so that an
+	// expired one is replaced, before the present one expires (ReauthBefore), and by
+	// Messages; possibly from several goroutines, and it has to end with its context.
+	// nil connects without.
 	Token func(ctx context.Context) (string, error)
+
+	// ReauthBefore is how long before a token expires its connection is extended with
+	// a new one, so that it is not even interrupted. Default 30 s; negative = never:
+	// the server closes the connection then, and the next one resumes. Tokens that
+	// are no JWT, or do not say when they expire, are not renewed.
+	ReauthBefore time.Duration
 
 	// User is the user name for servers without authentication.
 	User string
@@ -22,8 +29,11 @@ type Options struct {
 	// Header is sent with every handshake.
 	Header http.Header
 
-	// HTTPClient makes the handshake. nil is http.DefaultClient.
+	// HTTPClient makes the handshakes and reads the history. nil is http.DefaultClient.
 	HTTPClient *http.Client
+
+	// HTTPURL is where /v1 is, for Messages. Empty = where the WebSocket is.
+	HTTPURL string
 
 	// Handler receives what happens.
 	Handler Handler
@@ -69,6 +79,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Silence = orDefault(o.Silence, 60*time.Second)
+	o.ReauthBefore = orDefault(o.ReauthBefore, 30*time.Second)
 	o.DialTimeout = orDefault(o.DialTimeout, 10*time.Second)
 	o.MaxDelay = orDefault(o.MaxDelay, 10*time.Second)
 	o.QueueLimit = orDefault(o.QueueLimit, 256)
@@ -79,6 +90,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Adopt == nil {
 		o.Adopt = func(string) bool { return true }
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = http.DefaultClient
 	}
 	if o.dial == nil {
 		o.dial = dialWebSocket
@@ -116,36 +130,4 @@ func (o Options) validate() error {
 		seen[t.Name] = true
 	}
 	return nil
-}
-
-// endpoint is the address to dial: http(s) becomes ws(s), the path defaults to /ws.
-func endpoint(raw, user string) (string, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "", fmt.Errorf("server url: %w", err)
-	}
-	switch u.Scheme {
-	case "ws", "wss":
-	case "http":
-		u.Scheme = "ws"
-	case "https":
-		u.Scheme = "wss"
-	default:
-		return "", fmt.Errorf("server url %q: want ws://host:port/ws or wss://", raw)
-	}
-	if u.Host == "" {
-		return "", fmt.Errorf("server url %q: host is missing", raw)
-	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/ws"
-	}
-	q := u.Query()
-	if user != "" {
-		q.Set("user", user)
-	}
-	if !q.Has("batch") {
-		q.Set("batch", "1")
-	}
-	u.RawQuery = q.Encode()
-	return u.String(), nil
 }

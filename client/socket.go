@@ -95,16 +95,9 @@ type wsSocket struct{ c *websocket.Conn }
 var _ socket = wsSocket{}
 
 func dialWebSocket(ctx context.Context, url string, o Options, token string) (socket, error) {
-	header := http.Header{}
-	if o.Header != nil {
-		header = o.Header.Clone()
-	}
-	if token != "" {
-		header.Set("Authorization", "Bearer "+token)
-	}
 	c, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient:      o.HTTPClient,
-		HTTPHeader:      header,
+		HTTPHeader:      requestHeader(o, token),
 		Subprotocols:    []string{"turnlog.v1"},
 		CompressionMode: websocket.CompressionDisabled,
 	})
