@@ -46,7 +46,9 @@ type Turn interface {
 
 	// History returns the newest persisted messages before this turn, oldest
 	// first, at most limit of them (0 = 100): the thread's own and, in front of them,
-	// those of the threads that it continues or branches off.
+	// those of the threads that it continues or branches off. They can be sent to a
+	// model again: each has a role, each announced tool call is answered right behind
+	// its message, if need be by a stand-in, and no result is without its call.
 	History(ctx context.Context, limit int) ([]json.RawMessage, error)
 
 	// Checkpoint saves opaque state of at most MaxCheckpoint bytes together with the

@@ -23,6 +23,8 @@
 // owner_lost, or, for agents that are Restartable, is run again elsewhere with
 // the newest checkpoint and the frames emitted so far.
 //
-// Adapters are in the packages below: demo (deterministic, built in) and
-// command (any program). agenttest has a Turn for tests of adapters.
+// Adapters are in the packages below: demo (deterministic, built in), command
+// (any program), openai (any OpenAI-compatible endpoint) and webhook (a server that
+// is asked over HTTP); relay and coalesce serve them. agenttest has a Turn for
+// tests of adapters.
 package agent

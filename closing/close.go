@@ -88,21 +88,6 @@ func endedEarly(outcome eventlog.Outcome) string {
 	return "The turn ended (" + string(outcome) + ") before this call returned a result. Its outcome is unknown."
 }
 
-// Unanswered returns a stand-in for each tool call that the rows, persisted
-// messages oldest first, announce and do not answer: what a history needs behind
-// its last row when it was cut between a call and its result.
-func Unanswered(rows []json.RawMessage) []json.RawMessage {
-	t := NewTranscript(1)
-	for _, row := range rows {
-		t.message(row)
-	}
-	var out []json.RawMessage
-	for _, c := range t.calls {
-		out = append(out, standIn(c, "", "History was cut before this call returned a result. Its outcome is unknown.").Frame)
-	}
-	return out
-}
-
 type toolCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`

@@ -18,6 +18,9 @@
 // gets only the last two. The request_closed frames of open requests are
 // written by the log itself, in front of these.
 //
+// Conversation is the other end of it: it makes of persisted messages, wherever
+// they were cut and whatever agents left in them, a history that a model accepts.
+//
 // Everything but Read is pure: no I/O, no clock, no randomness. Owner, superseder
 // and reaper get the same entries from the same frames. A Transcript is not safe
 // for concurrent use; its memory is bounded by its limit and by MaxCalls.

@@ -116,17 +116,31 @@ func isStamp(key []byte) bool {
 	return keyIs(key, "chat_seq") || keyIs(key, "thread_id") || keyIs(key, "turn_id")
 }
 
+// Without returns a copy of the JSON object b without a top-level key, the rest as
+// it stands. What is no object is returned without surrounding white space.
+func Without(b []byte, key string) []byte {
+	if _, ok := Raw(b, key); !ok {
+		return append([]byte(nil), trim(b)...)
+	}
+	return without(trim(b), func(name []byte) bool { return keyIs(name, key) })
+}
+
 // strip expects b to be valid.
 func strip(b []byte, stamped bool) []byte {
 	b = trim(b)
 	if !stamped {
 		return b
 	}
+	return without(b, isStamp)
+}
+
+// without expects b to be a JSON object without white space around it.
+func without(b []byte, drop func(key []byte) bool) []byte {
 	out := make([]byte, 1, len(b))
 	out[0] = '{'
 	s := scanner{b: b}
 	s.object(func(_, keyStart, keyEnd, _, valEnd int) {
-		if isStamp(b[keyStart:keyEnd]) {
+		if drop(b[keyStart:keyEnd]) {
 			return
 		}
 		if len(out) > 1 {

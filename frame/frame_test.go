@@ -88,6 +88,23 @@ func TestStripReturnsTheSameBytesWhenThereIsNothingToStrip(t *testing.T) {
 	}
 }
 
+func TestWithoutTakesAKeyOutAndLeavesTheRest(t *testing.T) {
+	for in, want := range map[string]string{
+		` {"type":"m", "n":1e400 ,"a":[ ]} `: `{"n":1e400,"a":[ ]}`,
+		`{"a":1,"type":"m","type":2}`:        `{"a":1}`,
+		`{"ty\u0070e":"m"}`:                  `{}`,
+		`{"a":{"type":"m"}}`:                 `{"a":{"type":"m"}}`,
+		` ["type"] `:                         `["type"]`,
+		`{"type":`:                           `{"type":`,
+	} {
+		b := []byte(in)
+		got := frame.Without(b, "type")
+		if string(got) != want || string(b) != in {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestSpliceEpoch(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"a"}`: `x{"type":"a","thread_id":"t","turn_id":"u","chat_seq":7,"epoch":"e\"1"}`,
