@@ -73,13 +73,13 @@ benchstat: ## compare two outputs of go test -bench: OLD=a.txt NEW=b.txt
 	cd tools && $(GO) tool benchstat $(abspath $(OLD)) $(abspath $(NEW))
 
 .PHONY: generate
-generate: deps ## rewrite generated files (the settings table in docs/operations.md, types of client/js)
-	$(GO) test ./cmd/turnlog -run '^TestSettingsTableInDocs$$' -count 1 -update
+generate: deps ## rewrite generated files (docs/operations.md, docs/cli.md, views of commands, types of client/js)
+	$(GO) test ./cmd/turnlog -run '^Test(SettingsTableInDocs|CommandsInDocs|ExamplesInDocs|Views)$$' -count 1 -update
 	cd client/js && rm -rf types && npm run --silent types
 
 .PHONY: generated
 generated: deps ## check that generated files are up to date
-	$(GO) test ./cmd/turnlog -run '^TestSettingsTableInDocs$$' -count 1
+	$(GO) test ./cmd/turnlog -run '^Test(SettingsTableInDocs|CommandsInDocs|Views)$$' -count 1
 	$(GO) test ./client/js -run '^TestTypesAreGenerated$$' -count 1
 
 .PHONY: up

@@ -17,6 +17,7 @@ func newConfigCommand() *cobra.Command {
 		Short: "Print the effective configuration and where each value comes from",
 		Long: "Prints every setting with its effective value and source; passwords are masked.\n" +
 			"It takes the flags of serve, so that a command line can be checked before it is used.",
+		Example: "  turnlog config\n  turnlog config --config turnlog.yaml --json | jq -r '.[\"redis.url\"].source'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := loadCommand(cmd.Flags())
 			if err != nil {
