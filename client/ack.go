@@ -36,7 +36,7 @@ func (c *Client) handleAck(in incoming) error {
 	c.out.remove(p)
 	busy := func() {}
 	if t := c.threads[p.threadID]; t != nil {
-		c.settleLocked(t, p, &ack, in.failed != "")
+		c.settleLocked(t, p, ack, in.failed != "")
 		busy = c.busyLocked(t)
 	}
 	if p.command == "list_chat_turns" {
@@ -67,12 +67,11 @@ func (c *Client) resumedUnlock(r *resume, ack Ack, in incoming) error {
 		}
 		return nil
 	}
-	t.syncing = false
 	if in.retryable {
 		c.mu.Unlock()
 		return errResumeRefused // a new connection tries again, with backoff
 	}
-	t.open, t.running = false, false
+	c.stepLocked(t, resumeRefused{})
 	busy := c.busyLocked(t)
 	c.mu.Unlock()
 	if f := c.o.Handler.OnError; f != nil {
@@ -83,34 +82,14 @@ func (c *Client) resumedUnlock(r *resume, ack Ack, in incoming) error {
 }
 
 // settleLocked applies a command's answer to its thread.
-func (c *Client) settleLocked(t *thread, p *Pending, ack *Ack, failed bool) {
-	if p.command == "chat_message" {
-		t.sending = max(0, t.sending-1)
-		t.tried = t.tried && t.sending > 0
-	}
-	if failed {
-		return
-	}
-	switch p.command {
-	case "chat_message":
-		known := t.knows(ack.TurnID)
-		switch {
-		case t.announced(ack.Epoch), ack.Duplicate && !known:
-			if !t.syncing {
-				c.out.push(c.resumeLocked(t), nil)
-			}
-		case ack.Position > 0 && !known:
-			t.queued[ack.TurnID] = true
-		case !known && !ack.Duplicate:
-			t.running, t.turnID = true, ack.TurnID
-		}
-	case "follow":
-		t.open = true
-		if ack.Epoch != t.epoch || ack.LastSeq > t.cursor {
-			t.epoch, t.cursor = ack.Epoch, ack.LastSeq
-		}
-		t.positioned = true
-		t.running = ack.Status == StatusRunning
+func (c *Client) settleLocked(t *tracked, p *Pending, ack Ack, failed bool) {
+	switch {
+	case p.command == "chat_message" && failed:
+		c.stepLocked(t, refused{})
+	case p.command == "chat_message":
+		c.stepLocked(t, accepted{ack})
+	case p.command == "follow" && !failed:
+		c.stepLocked(t, followed{ack})
 	}
 }
 

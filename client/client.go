@@ -25,7 +25,7 @@ type Client struct {
 	reauth   reauth                  // of socket
 	waiting  chan struct{}           // closed by Wake, nil unless Run waits for its next attempt
 	hold     time.Time               // no attempt before this (Drop)
-	threads  map[string]*thread
+	threads  map[string]*tracked
 	requests *requests
 	out      *outbox
 	resumes  map[string]*resume // by request id, of the present connection
@@ -38,13 +38,6 @@ type Client struct {
 	once  sync.Once
 	done  chan struct{} // closed when Run has ended, or at Close without one
 	tools sync.WaitGroup
-}
-
-// resume is a resume_chat without acknowledgement.
-type resume struct {
-	thread *thread
-	since  time.Time
-	header *Header
 }
 
 // State is a change of the connection.
@@ -69,7 +62,7 @@ func New(url string, o Options) (*Client, error) {
 	}
 	return &Client{
 		url: socket, api: api, o: o,
-		threads:  map[string]*thread{},
+		threads:  map[string]*tracked{},
 		requests: newRequests(),
 		out:      newOutbox(o.QueueLimit),
 		resumes:  map[string]*resume{},
@@ -204,7 +197,7 @@ func (c *Client) Thread(threadID string) ThreadState {
 	if t == nil {
 		return ThreadState{}
 	}
-	return ThreadState{LastSeq: t.cursor, Epoch: t.epoch, TurnID: t.turnID, Busy: t.inFlight()}
+	return ThreadState{LastSeq: t.cursor, Epoch: t.epoch, TurnID: t.turnID, Busy: t.busy()}
 }
 
 func (c *Client) report(s State) {
@@ -214,16 +207,6 @@ func (c *Client) report(s State) {
 	if f := c.o.Handler.OnState; f != nil {
 		f(s)
 	}
-}
-
-// threadLocked returns the thread, made if need be.
-func (c *Client) threadLocked(id string) *thread {
-	t := c.threads[id]
-	if t == nil {
-		t = newThread(id)
-		c.threads[id] = t
-	}
-	return t
 }
 
 // sleep waits; false when ctx ended first.

@@ -36,12 +36,13 @@ func Decode(b []byte) ([]Frame, error) {
 
 // Feed runs a thread's state machine over frames and reports the delivered numbers.
 func Feed(frames []Frame) (delivered []int64) {
-	t := newThread("t")
+	t := thread{id: "t"}
 	for _, f := range frames {
-		if t.frame(f, started{}) == deliver && f.Seq > 0 {
+		var e effects
+		if t, e = t.step(arrived{f}); e.deliver && f.Seq > 0 {
 			delivered = append(delivered, f.Seq)
 		}
-		t.syncing = false
+		t, _ = t.step(disconnected{})
 	}
 	return delivered
 }

@@ -93,12 +93,8 @@ func (o *outbox) take() (outgoing, bool) {
 	return m, true
 }
 
-// restart prepares a new connection: what still waits is queued behind first.
-func (o *outbox) restart(first [][]byte) {
-	o.queue = nil
-	for _, wire := range first {
-		o.push(wire, nil)
-	}
+// again puts everything that waits on a new connection.
+func (o *outbox) again() {
 	for _, p := range o.waiting {
 		o.push(p.wire, p)
 	}

@@ -35,13 +35,12 @@ func (c *Client) handleHeader(in incoming) error {
 	}
 	c.mu.Lock()
 	t := c.threadLocked(h.ThreadID)
-	reconcile := t.header(h)
+	reconcile := c.stepLocked(t, header{h}).reconcile
 	for _, r := range c.resumes {
 		if r.thread == t && r.header == nil {
 			r.header = &h
 		}
 	}
-	t.full = false
 	busy := c.busyLocked(t)
 	c.mu.Unlock()
 
@@ -70,10 +69,7 @@ func (c *Client) handleActive(in incoming) {
 	}
 	c.mu.Lock()
 	t := c.threadLocked(turn.ThreadID)
-	if !t.running && !t.syncing {
-		t.running, t.turnID = true, turn.TurnID
-		c.out.push(c.resumeLocked(t), nil)
-	}
+	c.stepLocked(t, listed{turn.TurnID})
 	busy := c.busyLocked(t)
 	c.mu.Unlock()
 	busy()
@@ -85,10 +81,6 @@ func (c *Client) handleFrame(f Frame) {
 		c.deliver(f)
 		return
 	}
-	var start started
-	if f.Type == "turn_started" {
-		start = readStarted(f)
-	}
 	c.mu.Lock()
 	t := c.threads[f.ThreadID]
 	if t == nil { // not followed (any more): only what is about a command of ours
@@ -98,38 +90,17 @@ func (c *Client) handleFrame(f Frame) {
 		}
 		return
 	}
-	v := t.frame(f, start)
-	if v == resync {
-		c.out.push(c.resumeLocked(t), nil)
-	}
-	if v != deliver {
+	if !c.stepLocked(t, arrived{f}).deliver {
 		c.mu.Unlock()
 		return
 	}
 	if f.Type == "turn_finished" {
 		c.requests.endTurn(f.ThreadID)
 	}
-	if t.unsure(f) {
-		c.out.push(c.resumeLocked(t), nil)
-	}
 	busy := c.busyLocked(t)
 	c.mu.Unlock()
 	c.deliver(f)
 	busy()
-}
-
-// busyLocked notices a change of the thread's state; the result tells the handler.
-func (c *Client) busyLocked(t *thread) func() {
-	busy := t.inFlight()
-	if busy == t.reported {
-		return func() {}
-	}
-	t.reported = busy
-	return func() {
-		if f := c.o.Handler.OnBusy; f != nil {
-			f(t.id, busy)
-		}
-	}
 }
 
 // deliver calls the handler for a new frame.
@@ -173,12 +144,6 @@ func (c *Client) deliver(f Frame) {
 			c.requested(req)
 		}
 	}
-}
-
-// readStarted reads what a turn_started says about the numbering.
-func readStarted(f Frame) (s started) {
-	_ = f.Decode(&s)
-	return s
 }
 
 func readTurn(f Frame) Turn {

@@ -105,20 +105,7 @@ func (c *Client) Open(threadID string, o OpenOptions) error {
 	if c.closed {
 		return ErrClosed
 	}
-	t := c.threadLocked(threadID)
-	t.open, t.full = true, o.Full
-	if o.OnDisconnect != "" {
-		t.policy = o.OnDisconnect
-	}
-	switch {
-	case o.Full:
-		t.cursor, t.epoch, t.positioned = 0, "", false
-	case o.Epoch != "" || o.LastSeq > 0:
-		t.cursor, t.epoch, t.positioned = o.LastSeq, o.Epoch, true
-	}
-	if c.socket != nil {
-		c.out.push(c.resumeLocked(t), nil)
-	}
+	c.stepLocked(c.threadLocked(threadID), opened{o, c.socket != nil})
 	return nil
 }
 
@@ -167,7 +154,7 @@ func (c *Client) submitAgain(p *Pending, data, again any) (*Pending, error) {
 		return nil, err
 	}
 	if p.command == "chat_message" {
-		c.threadLocked(p.threadID).sending++
+		c.stepLocked(c.threadLocked(p.threadID), sent{})
 	}
 	return p, nil
 }
