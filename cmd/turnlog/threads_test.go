@@ -82,6 +82,24 @@ func TestInspectShowsOneThreadFromRedisAndFromANode(t *testing.T) {
 	}
 }
 
+func TestAnyNameReachesItsThread(t *testing.T) {
+	url := "redis://" + startRedis(t)
+	n := startNode(t, "--redis", url)
+	const user, thread = "ann@example.com", "a/b c%2F?d=é"
+	c := n.dialAs("?user=" + user)
+	c.send(chatMessage(thread, 1, 0))
+	c.until("the end", ofType("turn_finished"))
+	for _, where := range [][]string{{"--redis", url}, {"--url", n.addr}} {
+		if facts := jsonOf[admin.Thread](t, append([]string{"inspect", thread, "--user", user}, where...)...); facts.ThreadID != thread || facts.User != user {
+			t.Errorf("%v: %+v", where, facts)
+		}
+		out, err := runCommand(t, append([]string{"tail", thread, "--user", user, "--no-follow"}, where...)...)
+		if err != nil || !strings.Contains(out, "turn_finished") {
+			t.Errorf("%v: %v, %s", where, err, out)
+		}
+	}
+}
+
 func TestANodesAnswersAreToldInSentences(t *testing.T) {
 	t.Setenv("TURNLOG_AUTH_SECRET", strings.Repeat("s", 40)) // for turnlog token
 	t.Setenv("TURNLOG_TOKEN", "")
