@@ -99,3 +99,42 @@ func Expiry(token string) time.Time { return expiry(token) }
 
 // ClosedBy is the error of a connection that the server closed.
 func ClosedBy(code int) error { return closeError{code: code} }
+
+// Machine is the state machine of a thread.
+type Machine struct{ t thread }
+
+// NewMachine is a Machine that knows nothing.
+func NewMachine() *Machine { return &Machine{thread{id: "t"}} }
+
+func (m *Machine) take(in input) (resume, deliver, reconcile bool) {
+	var e effects
+	m.t, e = m.t.step(in)
+	return e.resume, e.deliver, e.reconcile
+}
+
+// Inputs: each says whether to resume, to deliver, and to reconcile.
+func (m *Machine) Connected() (bool, bool, bool)      { return m.take(connected{}) }
+func (m *Machine) Disconnected() (bool, bool, bool)   { return m.take(disconnected{}) }
+func (m *Machine) Opened(on bool) (bool, bool, bool)  { return m.take(opened{online: on}) }
+func (m *Machine) Header(h Header) (bool, bool, bool) { return m.take(header{h}) }
+func (m *Machine) Frame(f Frame) (bool, bool, bool)   { return m.take(arrived{f}) }
+func (m *Machine) Sent() (bool, bool, bool)           { return m.take(sent{}) }
+func (m *Machine) Retried() (bool, bool, bool)        { return m.take(retried{}) }
+func (m *Machine) Accepted(a Ack) (bool, bool, bool)  { return m.take(accepted{a}) }
+
+// Cursor is where it is; InStep that it knows so and waits for no header.
+func (m *Machine) Cursor() (epoch string, seq int64) { return m.t.epoch, m.t.cursor }
+func (m *Machine) InStep() bool                      { return m.t.positioned && !m.t.syncing }
+func (m *Machine) Busy() bool                        { return m.t.busy() }
+
+// Spoil makes a machine that forgets to do something, for tests of tests.
+func (m *Machine) Spoil(how string) {
+	switch how {
+	case "no dedupe":
+		m.t.cursor, m.t.positioned = 0, false
+	case "no gap check":
+		m.t.positioned = false
+	case "no epoch":
+		m.t.epoch = ""
+	}
+}

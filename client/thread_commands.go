@@ -33,8 +33,9 @@ func (in accepted) take(t *thread) effects {
 		t.epoch = in.Epoch
 	}
 	switch {
-	case renumbered, in.Duplicate && !known:
-		return effects{resume: !t.syncing} // only a header can put us in step
+	case renumbered, in.Duplicate && !known: // only a header can put us in step
+		t.running = t.running || !in.Duplicate
+		return effects{resume: !t.syncing}
 	case in.Position > 0 && !known:
 		t.queued = append(slices.Clip(without(t.queued, in.TurnID)), in.TurnID)
 	case !known && !in.Duplicate:

@@ -291,8 +291,9 @@ function accepted(s, ack, effects) {
   const known = s.turns.includes(ack.turn_id);
   const renumbered = Boolean(ack.epoch && s.epoch && ack.epoch !== s.epoch);
   if (ack.epoch && !s.epoch) s.epoch = ack.epoch;
-  if (renumbered || (ack.duplicate && !known)) {
-    if (!s.syncing) resume(s, effects); // only a header can put us in step
+  if (renumbered || (ack.duplicate && !known)) { // only a header can put us in step
+    s.running ||= !ack.duplicate;
+    if (!s.syncing) resume(s, effects);
   } else if (ack.position > 0 && !known) {
     s.queued = [...s.queued, ack.turn_id];
   } else if (!known && !ack.duplicate) {
