@@ -36,7 +36,7 @@ type Turn interface {
 
 	// Ask emits a request frame and waits for its answer, across disconnects.
 	// The request's id is minted by the runtime. It fails with ErrExpired
-	// when the request's own deadline passes.
+	// when the request's own deadline passes; the Answer then has that id only.
 	Ask(ctx context.Context, ask Ask) (Answer, error)
 
 	// Inputs delivers what clients send into the running turn besides

@@ -101,6 +101,7 @@ func (t *turn) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
 	}
 	select {
 	case r := <-q.reply:
+		r.answer.RequestID = q.id
 		return r.answer, r.err
 	case <-t.ctx.Done():
 		t.asks.take(q.id)
@@ -135,6 +136,7 @@ func (t *turn) giveUp(ctx context.Context, q *ask) (agent.Answer, error) {
 	if t.asks.take(q.id) == nil { // an answer was faster
 		select {
 		case r := <-q.reply:
+			r.answer.RequestID = q.id
 			return r.answer, r.err
 		case <-t.ctx.Done():
 			return agent.Answer{}, context.Cause(t.ctx)

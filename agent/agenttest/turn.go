@@ -112,10 +112,7 @@ func (t *Turn) Ask(ctx context.Context, ask agent.Ask) (agent.Answer, error) {
 		return agent.Answer{}, context.Cause(ctx)
 	}
 	payload, err := t.Asking(ctx, ask)
-	if err != nil {
-		return agent.Answer{}, err
-	}
-	return agent.Answer{RequestID: id, Payload: payload}, nil
+	return agent.Answer{RequestID: id, Payload: payload}, err
 }
 
 // History implements agent.Turn.

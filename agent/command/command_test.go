@@ -190,11 +190,16 @@ say({"type":"got","got":got})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(in.Frames()[1])
+	var got string
+	for _, f := range in.Frames() {
+		if typ, _ := frame.Type(f); typ == "got" {
+			got = string(f)
+		}
+	}
 	for _, want := range []string{
 		`\"answer\": {\"ok\": true, \"result\": \"f\"}, \"kind\": \"tool_call\", \"ref\": [1], \"request_id\"`,
 		`\"result\": \"g\"}, \"kind\": \"tool_approval\", \"ref\": \"own\"`,
-		`\"error\": \"expired\", \"kind\": \"secret\", \"ref\": \"s\"`,
+		`\"error\": \"expired\", \"kind\": \"secret\", \"ref\": \"s\", \"request_id\"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in %s", want, got)
@@ -228,8 +233,8 @@ for _ in range(2): say({"type":"got","line":read()})
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%s", turn.Frames()[1:3])
-	if want := `[{"type": "got", "line": {"type": "input", "kind": "steer", "message": {"role": "user", "content": "faster"}}} ` +
+	got := fmt.Sprintf("%s", turn.Frames()[1:4])
+	if want := `[{"type":"message","role":"user","content":"faster","steer":true} {"type": "got", "line": {"type": "input", "kind": "steer", "message": {"role": "user", "content": "faster"}}} ` +
 		`{"type": "got", "line": {"type": "input", "kind": "permission_mode", "mode": "auto"}}]`; got != want {
 		t.Fatalf("got %s", got)
 	}

@@ -28,7 +28,7 @@ func (a *Agent) start(ctx context.Context, turn agent.Turn) ([]byte, error) {
 // feed writes the program's input until ctx ends, then the stop line (with the
 // outcome) and the end of input. A program that does not read holds up nobody:
 // what it has not read yet is limited by its pipe, and inputs stay untaken.
-func (a *Agent) feed(ctx context.Context, turn agent.Turn, stdin *os.File, start []byte, answers <-chan []byte) {
+func (a *Agent) feed(ctx context.Context, turn agent.Turn, out *relay.Relay, stdin *os.File, start []byte, answers <-chan []byte) {
 	defer stdin.Close()
 	defer context.AfterFunc(ctx, func() { _ = stdin.SetWriteDeadline(time.Now().Add(stopLine)) })()
 	if _, err := stdin.Write(start); err != nil || a.options.Stdin == StdinText {
@@ -48,7 +48,7 @@ func (a *Agent) feed(ctx context.Context, turn agent.Turn, stdin *os.File, start
 				continue
 			}
 			var err error
-			if line, err = relay.Input(in); err != nil {
+			if line, err = out.Input(ctx, in); err != nil {
 				continue
 			}
 		}

@@ -46,7 +46,7 @@ func (a *Agent) Run(ctx context.Context, turn agent.Turn) error {
 	var readers, feeder sync.WaitGroup
 	readers.Go(func() { readOutput(feeding, turn, out, stdout, fail) })
 	readers.Go(func() { copyOutput(log, stderr) })
-	feeder.Go(func() { a.feed(feeding, turn, p.stdin, start, answers) })
+	feeder.Go(func() { a.feed(feeding, turn, out, p.stdin, start, answers) })
 
 	exit := p.wait(running, a.options)
 	if running.Err() != nil {

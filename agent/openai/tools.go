@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"turnlog/agent"
@@ -135,48 +134,13 @@ func (c *conversation) run(ctx context.Context, k call, needsApproval bool, queu
 	answer, err := c.turn.Ask(ctx, agent.Ask{Kind: agent.KindToolCall, Name: k.name, Fields: fields, Queued: queued})
 	switch {
 	case errors.Is(err, agent.ErrExpired):
-		out.content = "Error: no client returned a result in time. The outcome of the call is unknown."
+		out.content = agent.NoResult
 	case err != nil:
 		return out, err
 	default:
-		out.content = resultText(answer.Payload, c.turn.Info().FrameLimit/4)
+		out.content = agent.ResultText(answer.Payload, c.turn.Info().FrameLimit/4)
 	}
 	return out, nil
-}
-
-// resultText is what the model is told of a tool's result.
-func resultText(payload json.RawMessage, limit int) string {
-	var said struct {
-		OK     *bool           `json:"ok"`
-		Result json.RawMessage `json:"result"`
-		Error  json.RawMessage `json:"error"`
-	}
-	if json.Unmarshal(payload, &said) != nil {
-		return "Error: the client's answer could not be read."
-	}
-	text := plain(said.Result)
-	switch {
-	case said.OK == nil && len(said.Result) == 0 && len(said.Error) == 0:
-		text = "Error: the client's answer has neither a result nor an error."
-	case said.OK != nil && !*said.OK, said.OK == nil && len(said.Result) == 0:
-		if text = plain(said.Error); text == "" {
-			text = "the tool failed"
-		}
-		text = "Error: " + text
-	}
-	if text = strings.ToValidUTF8(text, "\ufffd"); len(text) > limit {
-		text = pieces(text, limit)[0] + " [cut: the result is too long]"
-	}
-	return text
-}
-
-// plain is a string's text, and the JSON of anything else.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
 }
 
 func (c *conversation) emitResult(ctx context.Context, k call, r result) error {

@@ -79,8 +79,7 @@ func answerLine(kind string, ref json.RawMessage, answer agent.Answer, problem s
 	return line
 }
 
-// Input returns the line of an input.
-func Input(in agent.Input) ([]byte, error) {
+func inputLine(in agent.Input) ([]byte, error) {
 	return jsonLine(struct {
 		Type    string          `json:"type"`
 		Kind    string          `json:"kind"`

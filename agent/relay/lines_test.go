@@ -65,16 +65,28 @@ func TestAHistoryThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-func TestB47_InputLines(t *testing.T) {
-	for want, in := range map[string]agent.Input{
-		`{"type":"input","kind":"steer","message":{"content":"x"}}`: {Kind: agent.InputSteer, Message: []byte("{\"content\":\n\"x\"}")},
-		`{"type":"input","kind":"permission_mode","mode":"auto"}`:   {Kind: agent.InputPermissionMode, Mode: "auto"},
+func TestB47_InputsBecomeLinesAndTheUsersWordsMessages(t *testing.T) {
+	for line, tc := range map[string]struct {
+		in   agent.Input
+		kept string
+	}{
+		`{"type":"input","kind":"steer","message":{"content":"x"}}`: {agent.Input{Kind: agent.InputSteer, Message: []byte("{\"content\":\n\"x\"}")}, `[{"type":"message","content":"x","steer":true}]`},
+		`{"type":"input","kind":"steer","message":{"id":"i","role":"user","content":[1e3],"type":"t","steer":1}}`: {
+			agent.Input{Kind: agent.InputSteer, Message: []byte(`{"id":"i","role":"user","content":[1e3],"type":"t","steer":1}`)},
+			`[{"type":"message","id":"i","role":"user","content":[1e3],"steer":true}]`,
+		},
+		`{"type":"input","kind":"permission_mode","mode":"auto"}`: {agent.Input{Kind: agent.InputPermissionMode, Mode: "auto"}, `[]`},
 	} {
-		if line, err := relay.Input(in); err != nil || string(line) != want+"\n" {
-			t.Errorf("%s, %v", line, err)
+		turn := agenttest.New(agent.Info{})
+		r, _ := newRelay(turn)
+		got, err := r.Input(t.Context(), tc.in)
+		if err != nil || string(got) != line+"\n" || strings.ReplaceAll(fmt.Sprintf("%s", turn.Frames()), "\n", "") != tc.kept {
+			t.Errorf("%s kept as %s, %v", got, turn.Frames(), err)
 		}
 	}
-	if _, err := relay.Input(agent.Input{Kind: agent.InputSteer, Message: []byte("{")}); err == nil {
+	turn := agenttest.New(agent.Info{})
+	r, _ := newRelay(turn)
+	if _, err := r.Input(t.Context(), agent.Input{Kind: agent.InputSteer, Message: []byte("{")}); err == nil || turn.Count() != 0 {
 		t.Error("an input that is not JSON became a line")
 	}
 }

@@ -40,10 +40,9 @@ type Relay struct {
 	open   chan struct{} // one token per open request
 	limit  int           // of pieces of text
 
-	mu      sync.Mutex // held while a frame is emitted, so that the text has the frames' order
-	text    frame.Text
-	hasText bool // there was an assistant message of its own
-	state   json.RawMessage
+	mu    sync.Mutex // held while a frame is emitted, so that the record has the frames' order
+	said  record
+	state json.RawMessage
 }
 
 // New returns the relay of a turn. who begins the sentences of errors, for
@@ -53,7 +52,7 @@ func New(turn agent.Turn, who string, answer func(ctx context.Context, line []by
 	limit := turn.Info().FrameLimit
 	return &Relay{
 		turn: turn, who: who, answer: answer,
-		text:  frame.Text{Limit: limit / 2},
+		said:  recordOf(turn.Info()),
 		asks:  newTracker(),
 		open:  make(chan struct{}, maxAsks),
 		limit: min(maxText, max(limit/8, 16)), // a byte takes at most six in JSON
@@ -78,7 +77,7 @@ func (o *Relay) Say(ctx context.Context, piece []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := string(bytes.ToValidUTF8(piece, []byte("\ufffd")))
-	o.text.Add(text)
+	o.said.text.Add(text)
 	return o.turn.Emit(ctx, frame.Chunk(text))
 }
 
@@ -119,35 +118,28 @@ func (o *Relay) Object(ctx context.Context, line []byte) (bool, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noteLocked(typ, line)
+	o.said.add(typ, line)
 	return true, o.turn.Emit(ctx, line)
 }
 
-// noteLocked remembers what the final message has to hold, if there has to be one.
-func (o *Relay) noteLocked(typ string, line []byte) {
-	switch typ {
-	case "message":
-		if role, ok := frame.String(line, "role"); !ok || role == "assistant" {
-			o.hasText = true
-		}
-	case "chunk":
-		thinking, _ := frame.Raw(line, "thinking")
-		kind, hasKind := frame.String(line, "content_type")
-		if string(thinking) != "true" && (!hasKind || kind == "" || kind == "text") {
-			content, _ := frame.String(line, "content")
-			o.text.Add(content)
-		}
-	}
-}
-
-// Finish emits the assistant message if something was said without one.
+// Finish emits the assistant message of what was said and is in none yet.
 func (o *Relay) Finish(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.hasText || o.text.Empty() {
+	if o.said.text.Empty() {
 		return nil
 	}
-	return o.turn.Emit(ctx, o.text.Message(false))
+	return o.turn.Emit(ctx, o.said.message())
+}
+
+// Input returns the line of an input. A message of the user's is kept for the
+// history first.
+func (o *Relay) Input(ctx context.Context, in agent.Input) ([]byte, error) {
+	line, err := inputLine(in)
+	if err != nil || in.Kind != agent.InputSteer {
+		return line, err
+	}
+	return line, o.turn.Emit(ctx, steered(in.Message))
 }
 
 // ask makes a request and lets the output go on; its answer goes to the program.
@@ -169,8 +161,10 @@ func (o *Relay) ask(ctx context.Context, kind string, line []byte) error {
 		answer, err := o.turn.Ask(ctx, ask)
 		switch {
 		case err == nil:
+			o.keep(ctx, ask, answer.RequestID, agent.ResultText(answer.Payload, o.turn.Info().FrameLimit/4))
 			o.answer(ctx, answerLine(kind, ref, answer, ""))
 		case errors.Is(err, agent.ErrExpired):
+			o.keep(ctx, ask, answer.RequestID, agent.NoResult)
 			o.answer(ctx, answerLine(kind, ref, answer, "expired"))
 		default:
 			failed <- err
@@ -189,6 +183,24 @@ func (o *Relay) ask(ctx context.Context, kind string, line []byte) error {
 	default:
 		return nil
 	}
+}
+
+// keep makes messages of a tool call that is over: one with the text before it
+// and the call, and behind it one with the result. Approvals and secrets are no
+// matter of the history. What cannot be kept any more, because the turn has ended,
+// is what the runtime makes of it.
+func (o *Relay) keep(ctx context.Context, ask agent.Ask, id, result string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, own := ask.Fields["call_id"]; own || o.said.ownCalls || ask.Kind != agent.KindToolCall || id == "" {
+		return
+	}
+	args, _ := ask.Fields["args"].(json.RawMessage)
+	if o.turn.Emit(ctx, o.said.announcement(id, ask.Name, args)) != nil {
+		return
+	}
+	o.said.covered()
+	_ = o.turn.Emit(ctx, resultMessage(id, ask.Name, result))
 }
 
 func (o *Relay) parseAsk(kind string, line []byte) (agent.Ask, json.RawMessage, error) {

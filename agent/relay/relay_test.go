@@ -125,7 +125,7 @@ func TestB60_AnswersNameTheRefOfTheirRequest(t *testing.T) {
 		`{"type":"tool_call","tool_call_id":"own","name":"f"}`:          `{"type":"answer","ref":"own","kind":"tool_call","request_id":"request-1","answer":{"name":"f"}}`,
 		`{"type":"tool_approval_request","ref":null,"tool_name":"g"}`:   `{"type":"answer","ref":null,"kind":"tool_approval","request_id":"request-1","answer":{"name":"g"}}`,
 		`{"type":"plan_approval_request","plan":"p"}`:                   `{"type":"answer","kind":"plan_approval","request_id":"request-1","answer":{"name":""}}`,
-		`{"type":"secret_request","approval_id":"x","ref":2,"key":"K"}`: `{"type":"answer","ref":2,"kind":"secret","error":"expired"}`,
+		`{"type":"secret_request","approval_id":"x","ref":2,"key":"K"}`: `{"type":"answer","ref":2,"kind":"secret","request_id":"request-1","error":"expired"}`,
 	} {
 		asked := agenttest.New(agent.Info{})
 		asked.Asking = turn.Asking

@@ -140,7 +140,7 @@ func (x *exchange) inputs(waiting, ctx context.Context, begun <-chan struct{}) {
 			if !open {
 				return
 			}
-			if line, err := relay.Input(in); err == nil {
+			if line, err := x.relay.Input(ctx, in); err == nil {
 				x.send(ctx, x.about(line), nil)
 			}
 		case <-waiting.Done():

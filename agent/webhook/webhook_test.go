@@ -185,7 +185,7 @@ func TestB60_AnswersArePostedAndTheirResponsesGoOn(t *testing.T) {
 		return json.RawMessage(`{"ok":true,"result":7}`), nil
 	}
 	turn.Emitting = func(n int, _ []byte) error {
-		if n == 1 {
+		if n == 3 { // behind the messages of the tool call
 			close(expired)
 		}
 		return nil
@@ -196,13 +196,13 @@ func TestB60_AnswersArePostedAndTheirResponsesGoOn(t *testing.T) {
 	const about = `,"protocol":1,"thread_id":"thread","turn_id":"turn","attempt":1,"user":"alice","checkpoint":{"n":1}}`
 	want := []string{
 		`{"type":"answer","ref":"a","kind":"tool_call","request_id":"request-1","answer":{"ok":true,"result":7}` + about,
-		`{"type":"answer","ref":2,"kind":"secret","error":"expired"` + about,
+		`{"type":"answer","ref":2,"kind":"secret","request_id":"request-2","error":"expired"` + about,
 		`{"type":"answer","ref":"own","kind":"tool_approval","request_id":"request-3","answer":{"decision":"allow"}` + about,
 	}
 	if got := strings.Join(h.bodies[1:], "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", got)
 	}
-	if types(turn.Frames()) != "chunk message" || turn.Message() != "one " || string(turn.State()) != `{"n":1}` {
+	if types(turn.Frames()) != "message message chunk message" || turn.Message() != "one " || string(turn.State()) != `{"n":1}` {
 		t.Errorf("%s", turn.Frames())
 	}
 }
