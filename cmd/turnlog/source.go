@@ -23,8 +23,9 @@ type source interface {
 	Threads(ctx context.Context, user string, most int) (listing threadListing, err error)
 	// Thread returns what is known of a thread, or errNoThread.
 	Thread(ctx context.Context, t eventlog.Thread) (admin.Thread, error)
-	// Frames returns what is held behind a number, oldest first, in bites. The state is
-	// not older than the frames. errNoThread: nothing is held of the thread any more.
+	// Frames returns what is held behind a number, oldest first, in bites. State and frames
+	// are read one after the other: there may be newer frames than LastSeq tells, and frames
+	// up to LastSeq that did not come yet. errNoThread: nothing is held of the thread any more.
 	Frames(ctx context.Context, t eventlog.Thread, after int64) (framePage, error)
 }
 

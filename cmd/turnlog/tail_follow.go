@@ -22,6 +22,7 @@ type tail struct {
 	epoch string // of the log so far
 	lost  bool   // the source was away at the last call
 	last  string // the log's state at the last call
+	empty int64  // newest number when frames up to it were asked for and none came
 }
 
 // How often tail asks, and how many frames it shows of the past.
@@ -116,8 +117,9 @@ func (t *tail) step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	switch {
-	case t.after < page.LastSeq && len(page.Frames) > 0:
-		return 0, nil // there is more
+	case t.after < page.LastSeq && (len(page.Frames) > 0 || t.empty != page.LastSeq):
+		t.empty = page.LastSeq // none though there are some: appended in between, or gone
+		return 0, nil
 	case page.Status == eventlog.StatusUnknown && t.last != page.Epoch+" unknown":
 		if err := t.gone(ctx); err != nil {
 			return 0, err
