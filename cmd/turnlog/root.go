@@ -21,11 +21,21 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(explainFlag)
-	root.AddCommand(
-		newServeCommand(), newChatCommand(), newTokenCommand(), newConfigCommand(),
-		newTurnsCommand(), newNodesCommand(), newThreadsCommand(), newInspectCommand(), newTailCommand(), newKeysCommand(), newDoctorCommand(),
-		newBenchCommand(), newCompletionCommand(), newVersionCommand(),
-	)
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Run and talk", []*cobra.Command{newServeCommand(), newChatCommand(), newTokenCommand(), newConfigCommand()}},
+		{"Look", []*cobra.Command{newTurnsCommand(), newNodesCommand(), newThreadsCommand(), newInspectCommand(), newTailCommand(), newKeysCommand()}},
+		{"Check and measure", []*cobra.Command{newDoctorCommand(), newBenchCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, command := range group.commands {
+			command.GroupID = group.title
+			root.AddCommand(command)
+		}
+	}
+	root.AddCommand(newCompletionCommand(), newVersionCommand())
 	return root
 }
 
