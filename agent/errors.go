@@ -10,6 +10,10 @@ var (
 	ErrUnknownKind   = errors.New("unknown kind of request")
 )
 
+// ErrOver in the cause of a context given to Ask says that the agent is done with its
+// turn: viewers are told that the request ended with it, not that it has expired.
+var ErrOver = errors.New("the agent is done with its turn")
+
 // Error is a failure with more to tell than a sentence. Returned from Run (also
 // wrapped) it fills the turn's error frame: message, error_type and status_code.
 type Error struct {

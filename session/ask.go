@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -142,7 +143,11 @@ func (t *turn) giveUp(ctx context.Context, q *ask) (agent.Answer, error) {
 			return agent.Answer{}, context.Cause(t.ctx)
 		}
 	}
-	if err := t.speak(t.ctx, requestClosed(q.id, "expired")); err != nil {
+	reason := "expired"
+	if errors.Is(context.Cause(ctx), agent.ErrOver) {
+		reason = "turn_ended"
+	}
+	if err := t.speak(t.ctx, requestClosed(q.id, reason)); err != nil {
 		return agent.Answer{}, t.explain(t.ctx, err)
 	}
 	return agent.Answer{}, context.Cause(ctx)

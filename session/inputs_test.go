@@ -97,22 +97,27 @@ func TestB61_RequestsStayOpenAndExpire(t *testing.T) {
 }
 
 func TestB61_AgentGivesUpAsking(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := newFakeLog()
-		n := startNode(t, log, agentFunc(func(ctx context.Context, turn agent.Turn) error {
-			short, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			if _, err := turn.Ask(short, agent.Ask{Kind: agent.KindSecret}); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("ask: %v", err)
-			}
-			return emit(ctx, turn, chunk("on"))
-		}), session.Options{})
-		n.submit("go")
-		time.Sleep(2 * time.Second)
-		settle()
-		wantLog(t, log, thread, "turn_started", "secret_request", "request_closed expired", "chunk on", "chunk done", "turn_finished completed")
-		n.stop()
-	})
+	for reason, why := range map[string]error{"expired": context.DeadlineExceeded, "turn_ended": fmt.Errorf("%w: it has said all", agent.ErrOver)} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := newFakeLog()
+				n := startNode(t, log, agentFunc(func(ctx context.Context, turn agent.Turn) error {
+					short, cancel := context.WithCancelCause(ctx)
+					defer cancel(nil)
+					defer time.AfterFunc(time.Second, func() { cancel(why) }).Stop()
+					if _, err := turn.Ask(short, agent.Ask{Kind: agent.KindSecret}); !errors.Is(err, why) {
+						t.Errorf("ask: %v", err)
+					}
+					return emit(ctx, turn, chunk("on"))
+				}), session.Options{})
+				n.submit("go")
+				time.Sleep(2 * time.Second)
+				settle()
+				wantLog(t, log, thread, "turn_started", "secret_request", "request_closed "+reason, "chunk on", "chunk done", "turn_finished completed")
+				n.stop()
+			})
+		})
+	}
 }
 
 func TestB62_FirstAnswerWins(t *testing.T) {

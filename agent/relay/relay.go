@@ -158,7 +158,9 @@ func (o *Relay) ask(ctx context.Context, kind string, line []byte) error {
 	failed := make(chan error, 1)
 	o.asks.run(func() {
 		defer func() { <-o.open }()
-		answer, err := o.turn.Ask(ctx, ask)
+		asking, done := untilOver(ctx)
+		defer done()
+		answer, err := o.turn.Ask(asking, ask)
 		switch {
 		case err == nil:
 			o.keep(ctx, ask, answer.RequestID, agent.ResultText(answer.Payload, o.turn.Info().FrameLimit/4))
@@ -182,6 +184,16 @@ func (o *Relay) ask(ctx context.Context, kind string, line []byte) error {
 		return err
 	default:
 		return nil
+	}
+}
+
+// untilOver is ctx for a request: whatever ends ctx, the agent's turn is over then.
+func untilOver(ctx context.Context) (context.Context, func()) {
+	asking, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(fmt.Errorf("%w: %w", agent.ErrOver, context.Cause(ctx))) })
+	return asking, func() {
+		stop()
+		cancel(nil)
 	}
 }
 

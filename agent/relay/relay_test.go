@@ -140,6 +140,12 @@ func TestB60_AnswersNameTheRefOfTheirRequest(t *testing.T) {
 
 func TestOpenRequestsAreBoundedAndEndWithTheTurn(t *testing.T) {
 	turn := agenttest.New(agent.Info{})
+	whys := make(chan error, 64)
+	turn.Asking = func(ctx context.Context, _ agent.Ask) (json.RawMessage, error) {
+		<-ctx.Done()
+		whys <- context.Cause(ctx)
+		return nil, context.Cause(ctx)
+	}
 	r, got := newRelay(turn)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -154,6 +160,9 @@ func TestOpenRequestsAreBoundedAndEndWithTheTurn(t *testing.T) {
 	}
 	cancel(&agent.Ended{Outcome: "stopped"})
 	r.Wait()
+	if err := <-whys; !errors.Is(err, agent.ErrOver) || !errors.As(err, new(*agent.Ended)) {
+		t.Errorf("the requests ended because of %v", err)
+	}
 	if len(got.lines) != 0 || len(turn.Asks()) != 64 {
 		t.Errorf("asked %d times, answered %q", len(turn.Asks()), got.lines)
 	}
