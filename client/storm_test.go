@@ -49,6 +49,7 @@ func (w *world) storm(rnd *rand.Rand) (stop func() (faults int)) {
 }
 
 func TestB10_B110_B114_RandomFaultsOverManyTurnsLoseNothing(t *testing.T) {
+	t.Parallel()
 	const threads, turns = 4, 25
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

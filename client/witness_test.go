@@ -78,6 +78,12 @@ func (w *witness) connections() int {
 	return w.online
 }
 
+func (w *witness) losses() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lost)
+}
+
 func (w *witness) text(turn string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

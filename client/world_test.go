@@ -30,6 +30,7 @@ const enough = 2 * time.Minute
 type world struct {
 	t       testing.TB
 	redis   *miniredis.Miniredis
+	nodes   []string // host:port
 	proxies []*netproxy.Proxy
 	http    *http.Client // whatever host is asked for, it reaches one of them
 }
@@ -38,7 +39,9 @@ func newWorld(t testing.TB, auth identity.Authenticator) *world {
 	t.Helper()
 	w := &world{t: t, redis: miniredis.RunT(t)}
 	for range 2 {
-		proxy, err := netproxy.Start(w.serve(auth), netproxy.Options{})
+		addr := w.serve(auth)
+		w.nodes = append(w.nodes, addr)
+		proxy, err := netproxy.Start(addr, netproxy.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +86,25 @@ func (w *world) serve(auth identity.Authenticator) (addr string) {
 func (w *world) dial(o client.Options) *client.Client {
 	w.t.Helper()
 	o.HTTPClient = w.http
+	return w.connect("ws://127.0.0.1/ws", o)
+}
+
+// dialDirect connects past the proxies.
+func (w *world) dialDirect(o client.Options) *client.Client {
+	w.t.Helper()
+	o.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return w.connect("ws://"+w.nodes[0]+"/ws", o)
+}
+
+func (w *world) connect(url string, o client.Options) *client.Client {
+	w.t.Helper()
 	if o.MaxDelay == 0 {
 		o.MaxDelay = 50 * time.Millisecond
 	}
 	if o.User == "" && o.Token == nil {
 		o.User = "ann"
 	}
-	return start(w.t, "ws://127.0.0.1/ws", o)
+	return start(w.t, url, o)
 }
 
 // all does something to both networks.
