@@ -29,8 +29,11 @@ func addresses(raw string, o Options) (socket, api string, err error) {
 		u.Path = "/ws"
 	}
 	api = strings.TrimSuffix(o.HTTPURL, "/")
-	if api == "" {
+	switch {
+	case api == "":
 		api = "http" + secure + "://" + u.Host + strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/ws"), "/")
+	case !strings.HasPrefix(api, "http://") && !strings.HasPrefix(api, "https://"):
+		return "", "", fmt.Errorf("options: HTTPURL %q: want http://host:port or https://", o.HTTPURL)
 	}
 	q := u.Query()
 	if o.User != "" {

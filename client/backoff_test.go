@@ -125,11 +125,27 @@ func TestOptionsAndAddressesAreChecked(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"scheme":    func() error { _, err := client.New("ftp://x", client.Options{}); return err },
 		"no host":   func() error { _, err := client.New("ws://", client.Options{}); return err },
+		"http url":  func() error { _, err := client.New("ws://x", client.Options{HTTPURL: "x"}); return err },
 		"silence":   func() error { _, err := client.New("ws://x", client.Options{Silence: -1}); return err },
 		"tool name": func() error { _, err := client.New("ws://x", client.Options{Tools: []client.Tool{{}}}); return err },
 	} {
 		if f() == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, row := range []struct{ url, user, http, socket, api string }{
+		{"ws://h:1/ws", "", "", "ws://h:1/ws?batch=1", "http://h:1"},
+		{"http://h", "ann", "", "ws://h/ws?batch=1&user=ann", "http://h"},
+		{"wss://h/chat/ws?batch=0", "", "", "wss://h/chat/ws?batch=0", "https://h/chat"},
+		{"https://h/a%2Fb/ws", "", "", "wss://h/a%2Fb/ws?batch=1", "https://h/a%2Fb"},
+		{"ws://h/socket", "", "https://api.h/x/", "ws://h/socket?batch=1", "https://api.h/x"},
+	} {
+		socket, api, err := client.Addresses(row.url, client.Options{User: row.user, HTTPURL: row.http})
+		if err != nil || socket != row.socket || api != row.api {
+			t.Errorf("%s: %s and %s, %v; want %s and %s", row.url, socket, api, err, row.socket, row.api)
 		}
 	}
 }

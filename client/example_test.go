@@ -53,6 +53,31 @@ func ExampleTool() {
 	}
 }
 
+// What a header could not bring is read from the history.
+func ExampleClient_Messages() {
+	ctx := context.Background()
+	reload := make(chan string, 16)
+	c, err := client.Dial(ctx, "ws://127.0.0.1:8080/ws", client.Options{
+		User: "alice",
+		Handler: client.Handler{
+			OnReconcile: func(r client.Reconcile) { reload <- r.ThreadID }, // a callback must not wait
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	for threadID := range reload {
+		page, err := c.Messages(ctx, threadID, "", 50)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, m := range page.Messages {
+			fmt.Printf("%d %s: %s\n", m.Seq, m.Role, m.Content)
+		}
+	}
+}
+
 // A process that was restarted goes on where the last one stopped.
 func ExampleClient_Open() {
 	var saved client.ThreadState // from Client.Thread, before the restart

@@ -138,3 +138,6 @@ func (m *Machine) Spoil(how string) {
 		m.t.epoch = ""
 	}
 }
+
+// Addresses are where a Client connects and where it reads history.
+func Addresses(url string, o Options) (socket, api string, err error) { return addresses(url, o) }
