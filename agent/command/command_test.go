@@ -266,10 +266,12 @@ func TestOptionsAreCheckedAtTheStart(t *testing.T) {
 		options command.Options
 		want    string
 	}{
-		"no program": {command.Options{}, "needs a program"},
-		"not found":  {command.Options{Command: []string{"no-such-program-anywhere"}}, `"no-such-program-anywhere": executable file not found`},
-		"not a mode": {command.Options{Command: []string{"cat"}, Stdin: "xml"}, `"json" or "text", not "xml"`},
-		"negative":   {command.Options{Command: []string{"cat"}, StopTimeout: -1}, "stop timeout"},
+		"no program":  {command.Options{}, "needs a program"},
+		"not found":   {command.Options{Command: []string{"no-such-program-anywhere"}}, `"no-such-program-anywhere": executable file not found`},
+		"not a mode":  {command.Options{Command: []string{"cat"}, Stdin: "xml"}, `"json" or "text", not "xml"`},
+		"negative":    {command.Options{Command: []string{"cat"}, StopTimeout: -1}, "stop timeout"},
+		"no such dir": {command.Options{Command: []string{"cat"}, Dir: filepath.Join(t.TempDir(), "gone")}, "working directory cannot be used"},
+		"a file":      {command.Options{Command: []string{"cat"}, Dir: "/dev/null"}, "/dev/null is no directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := command.New(tc.options); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -277,7 +279,14 @@ func TestOptionsAreCheckedAtTheStart(t *testing.T) {
 			}
 		})
 	}
-	gone := newAgent(t, command.Options{Command: []string{"cat"}, Dir: filepath.Join(t.TempDir(), "gone")})
+	dir := filepath.Join(t.TempDir(), "there")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gone := newAgent(t, command.Options{Command: []string{"cat"}, Dir: dir})
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
 	if err := gone.Run(t.Context(), turn()); err == nil || !strings.Contains(err.Error(), "start the agent's program") {
 		t.Fatal(err)
 	}

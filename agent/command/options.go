@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"time"
 
@@ -85,7 +86,7 @@ var (
 )
 
 // New returns the agent, or an error that says what is wrong: no program, one
-// that cannot be found, or an impossible option. It starts nothing.
+// that cannot be found, no such directory, or an impossible option. It starts nothing.
 func New(options Options) (*Agent, error) {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -94,6 +95,13 @@ func New(options Options) (*Agent, error) {
 	path, err := exec.LookPath(options.Command[0])
 	if err != nil {
 		return nil, fmt.Errorf("the agent's program cannot be run: %w", err)
+	}
+	if options.Dir != "" {
+		if info, err := os.Stat(options.Dir); err != nil {
+			return nil, fmt.Errorf("the agent's working directory cannot be used: %w", err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("the agent's working directory cannot be used: %s is no directory", options.Dir)
+		}
 	}
 	return &Agent{options: options, path: path}, nil
 }

@@ -18,6 +18,18 @@ type splitter struct {
 	buf     []byte
 	scanned int  // buf holds no newline before this
 	midLine bool // the beginning of this line went out as text
+	later   bool // the first line is over
+}
+
+// bom is what some programs put in front of all that they print.
+var bom = []byte("\ufeff")
+
+// body is a line without the mark that may stand before the first one.
+func (s *splitter) body(line []byte) []byte {
+	if s.later {
+		return line
+	}
+	return bytes.TrimPrefix(line, bom)
 }
 
 // write takes the next bytes of the output.
@@ -34,9 +46,9 @@ func (s *splitter) write(p []byte) error {
 		if err := s.line(rest[:n]); err != nil {
 			return err
 		}
-		rest, s.midLine = rest[n:], false
+		rest, s.midLine, s.later = rest[n:], false, true
 	}
-	if !s.midLine && isObject(rest) {
+	if !s.midLine && isObject(s.body(rest)) {
 		if len(rest) > s.maxObject {
 			return agent.ErrFrameTooLarge
 		}
@@ -54,7 +66,7 @@ func (s *splitter) write(p []byte) error {
 
 // pending says whether flush(false) would pass something on.
 func (s *splitter) pending() bool {
-	return (s.midLine || !isObject(s.buf)) && wholeRunes(s.buf) > 0
+	return (s.midLine || !isObject(s.body(s.buf))) && wholeRunes(s.buf) > 0
 }
 
 // flush passes on text whose line has not ended; at the end of the output
@@ -75,8 +87,8 @@ func (s *splitter) flush(final bool) error {
 }
 
 func (s *splitter) line(line []byte) error {
-	if !s.midLine && isObject(line) {
-		taken, err := s.object(bytes.TrimSpace(line))
+	if body := s.body(line); !s.midLine && isObject(body) {
+		taken, err := s.object(bytes.TrimSpace(body))
 		if taken || err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package command_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -51,6 +52,24 @@ func TestB105_OutputCutAnywhereArrivesByteEqual(t *testing.T) {
 			objects, text, err := split(t, 100, 16, in[:i], in[i:j], in[j:])
 			if err != nil || text != wantText || strings.Join(objects, " ") != "{\"type\":\"a\",\"c\":\"é{\\\"}😀\"} {\"type\":\"b\"}" {
 				t.Fatalf("cut at %d and %d: %q %q %v", i, j, objects, text, err)
+			}
+		}
+	}
+}
+
+func TestAByteOrderMarkHidesNoObject(t *testing.T) {
+	for in, want := range map[string]string{
+		"\ufeff{\"type\":\"a\"}\ntext\n":           "[{\"type\":\"a\"}] \"text\\n\"",
+		"\ufeffa {\n":                              "[] \"\ufeffa {\\n\"",
+		"\ufeff":                                   "[] \"\ufeff\"",
+		"\ufeff{\n{\"type\":\"a\"}":                "[{\"type\":\"a\"}] \"\ufeff{\\n\"",
+		"a\n\ufeff{\"type\":\"a\"}\n":              "[] \"a\\n\ufeff{\\\"type\\\":\\\"a\\\"}\\n\"",
+		"{\"type\":\"a\"}\n\ufeff{\"type\":\"b\"}": "[{\"type\":\"a\"}] \"\ufeff{\\\"type\\\":\\\"b\\\"}\"",
+	} {
+		for cut := range len(in) + 1 {
+			objects, text, err := split(t, 100, 16, in[:cut], in[cut:])
+			if got := fmt.Sprintf("%s \"%s\"", objects, strings.ReplaceAll(strings.ReplaceAll(text, "\"", "\\\""), "\n", "\\n")); got != want || err != nil {
+				t.Errorf("%q cut at %d: %s, %v", in, cut, got, err)
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package relay
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"turnlog/agent"
 	"turnlog/frame"
@@ -71,11 +70,11 @@ func (o *Relay) whyInvalid(line []byte) error {
 	typ, isText := frame.String(line, "type")
 	switch {
 	case !ok:
-		return fmt.Errorf("%s an object that nests deeper than %d levels", o.who, frame.MaxDepth)
+		return o.refuse(" an object that nests deeper than %d levels", frame.MaxDepth)
 	case !isText || typ == "":
-		return fmt.Errorf("%s an object whose \"type\" is %s; a frame's type is a non-empty string, and an object without \"type\" is text", o.who, short(value))
+		return o.refuse(" an object whose \"type\" is %s; a frame's type is a non-empty string, and an object without \"type\" is text", short(value))
 	case len(typ) > frame.MaxType:
-		return fmt.Errorf("%s a frame whose \"type\" has %d bytes; %d are allowed", o.who, len(typ), frame.MaxType)
+		return o.refuse(" a frame whose \"type\" has %d bytes; %d are allowed", len(typ), frame.MaxType)
 	}
 	return agent.ErrInvalidFrame
 }

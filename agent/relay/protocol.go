@@ -31,7 +31,7 @@ func (o *Relay) protocol(line []byte) error {
 	if json.Unmarshal(raw, &versions) != nil || len(versions) == 0 {
 		var one int
 		if string(raw) == "null" || json.Unmarshal(raw, &one) != nil {
-			return fmt.Errorf("%s a protocol line whose \"version\" is %s; it must be a whole number or a list of them", o.who, shown(raw))
+			return o.refuse(" a protocol line whose \"version\" is %s; it must be a whole number or a list of them", shown(raw))
 		}
 		versions = []int{one}
 	}

@@ -98,6 +98,7 @@ func TestWhatIsNoFrameIsRefusedOrText(t *testing.T) {
 		`{"type":"turn_started"}`:            `a frame of type "turn_started", which only the runtime may emit`,
 		`{"type":"checkpoint"}`:              `a checkpoint without "state"`,
 		`{"type":"tool_call","args":{}}`:     `a tool_call without "name"`,
+		`{"type":"tool_approval_request"}`:   `a tool_approval_request without "tool_name"`,
 		`{"type":"protocol","version":1.5}`:  `whose "version" is 1.5;`,
 		`{"type":"protocol","version":true}`: `whose "version" is true;`,
 		`{"type":"protocol","version":0}`:    "speaks version 0 of the agent protocol, this node speaks version 1",

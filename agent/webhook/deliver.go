@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"turnlog/agent"
@@ -30,7 +31,7 @@ func (a *Agent) deliver(ctx context.Context, id string, body []byte) (*http.Resp
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		a.options.Logger.Warn("webhook failed", "webhook_id", id, "status_code", err.StatusCode, "tried", tried+1, "error", err.Err)
+		a.note(id, err, tried+1)
 		if retry < 0 || tried >= a.options.Retries {
 			return nil, err
 		}
@@ -38,6 +39,14 @@ func (a *Agent) deliver(ctx context.Context, id string, body []byte) (*http.Resp
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+func (a *Agent) note(id string, fault *agent.Error, tried int) {
+	attrs := []any{"webhook_id", id, "error_type", fault.Type, "status_code", fault.StatusCode, "tried", tried}
+	if fault.Err != nil {
+		attrs = append(attrs, "error", fault.Err)
+	}
+	a.options.Logger.Warn("webhook failed", attrs...)
 }
 
 // withoutURL drops the URL that errors of requests repeat: its query may hold a token,
@@ -77,6 +86,9 @@ func (a *Agent) post(ctx context.Context, id string, body []byte) (res *http.Res
 		res = nil
 		if errors.Is(context.Cause(ctx), errSlow) {
 			return nil, -1, &agent.Error{Message: "The agent's server did not answer in time.", Type: "webhook_timeout", Err: errSlow}
+		}
+		if strings.Contains(err.Error(), "response headers exceeded") { // net/http has no error of its own for it
+			return nil, -1, &agent.Error{Message: fmt.Sprintf("The agent's server answered with a head of more than %d bytes.", maxHead), Type: "webhook_invalid", Err: withoutURL(err)}
 		}
 		return nil, 0, &agent.Error{Message: "The agent's server could not be reached.", Type: "webhook_unreachable", Err: withoutURL(err)}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -73,7 +74,7 @@ func (x *exchange) send(ctx context.Context, line []byte, begun func()) {
 		err = x.agent.read(ctx, res, info.FrameLimit, func(b []byte) (bool, error) { return x.object(ctx, b) })
 	}
 	if err != nil {
-		x.cancel(err)
+		x.cancel(faulty(err))
 	}
 }
 
@@ -91,9 +92,35 @@ func (x *exchange) object(ctx context.Context, b []byte) (over bool, err error) 
 	}
 	taken, err := x.relay.Object(ctx, b)
 	if err == nil && !taken {
-		err = agent.ErrInvalidFrame
+		err = notAnObject(b)
 	}
 	return false, err
+}
+
+// faulty is the failure that errors about what a server sent are; others are
+// passed on.
+func faulty(err error) error {
+	if errors.As(err, new(*agent.Error)) {
+		return err
+	}
+	if errors.As(err, new(relay.Refusal)) || errors.Is(err, agent.ErrInvalidFrame) || errors.Is(err, agent.ErrFrameTooLarge) {
+		return &agent.Error{Message: err.Error(), Type: "webhook_invalid", Err: err}
+	}
+	return err
+}
+
+// notAnObject says what came where a line or an event must be an object. Servers
+// send no plain text, as programs may: a page or a stack trace is not an answer.
+func notAnObject(b []byte) error {
+	const most = 40
+	shown := strings.ToValidUTF8(string(b[:min(len(b), most)]), "\ufffd")
+	if len(b) > most {
+		shown += "..."
+	}
+	return &agent.Error{
+		Message: fmt.Sprintf("The agent's server sent %q; each line, or the data of each event, must be a JSON object with a \"type\".", shown),
+		Type:    "webhook_invalid", Err: agent.ErrInvalidFrame,
+	}
 }
 
 // about adds to a line what a server needs to know which turn it belongs to, and

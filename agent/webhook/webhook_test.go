@@ -127,23 +127,26 @@ func TestResponsesOfAllShapes(t *testing.T) {
 		"events":         {sse, ": hi\n\nevent: x\nid: 1\ndata: {\"type\":\"chunk\",\ndata:\"content\":\"é😀\"}\r\n\r\ndata:{\"type\":\"chunk\",\"content\":\"b\"}", "é😀b", ""},
 		"end":            {ndjson, "{\"type\":\"chunk\",\"content\":\"a\"}\n{\"type\":\"end\"}\n{\"type\":\"chunk\",\"content\":\"b\"}\n", "a", ""},
 		"end with error": {ndjson, "{\"type\":\"chunk\",\"content\":\"a\"}\n{\"type\":\"end\",\"error\":\"no\",\"error_type\":\"mine\"}\n", "a", "mine"},
-		"no type":        {ndjson, "{\"content\":\"a\"}\n", "", "invalid"},
-		"not JSON":       {ndjson, "hello\n", "", "invalid"},
-		"reserved":       {ndjson, "{\"type\":\"turn_finished\"}\n", "", "invalid"},
-		"its own input":  {ndjson, "{\"type\":\"start\"}\n", "", "invalid"},
+		"no type":        {ndjson, "{\"content\":\"a\"}\n", "", "webhook_invalid"},
+		"not JSON":       {ndjson, "hello\n", "", "webhook_invalid"},
+		"reserved":       {ndjson, "{\"type\":\"turn_finished\"}\n", "", "webhook_invalid"},
+		"its own input":  {ndjson, "{\"type\":\"start\"}\n", "", "webhook_invalid"},
 		"other content":  {"text/html", "<html>", "", "webhook_invalid"},
 		"nothing":        {ndjson, "", "", ""},
 		"invalid UTF-8":  {ndjson, "{\"type\":\"chunk\",\"content\":\"a\xff\"}\n", "a\ufffd", ""},
-		"too large":      {ndjson, "{\"type\":\"chunk\",\"content\":\"" + strings.Repeat("x", 2<<20) + "\"}\n", "", "invalid"},
+		"too large":      {ndjson, "{\"type\":\"chunk\",\"content\":\"" + strings.Repeat("x", 2<<20) + "\"}\n", "", "webhook_invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			turn := newTurn()
 			err := newHook(t, says(tc.kind, tc.body)).agent(t, webhook.Options{}).Run(t.Context(), turn)
 			switch {
-			case tc.fault == "invalid" && err == nil, tc.fault == "" && err != nil:
+			case tc.fault == "" && err != nil:
 				t.Fatalf("%v", err)
-			case tc.fault != "" && tc.fault != "invalid":
+			case tc.fault != "":
 				wantFault(t, err, tc.fault, 0)
+			}
+			if name == "not JSON" && !strings.Contains(err.Error(), `sent "hello"; each line`) {
+				t.Errorf("says %q", err)
 			}
 			if turn.Text() != tc.text || (tc.fault == "" && turn.Message() != tc.text) {
 				t.Errorf("%s", turn.Frames())

@@ -160,3 +160,36 @@ func TestAgentsDocDemo(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 }
+
+// TestAgentsDocModule builds the example as a module of its own, next to a checkout.
+func TestAgentsDocModule(t *testing.T) {
+	lines := shellWords(t, docCode(t, "sh", "go work init"))
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(filepath.Join(root, "examples/embedded/main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	mine := filepath.Join(parent, "mine")
+	if err := os.Mkdir(mine, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(root, filepath.Join(parent, "turnlog")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(mine)
+	writeFile(t, "main.go", string(example))
+	for _, line := range lines {
+		cmd := exec.Command(line[0], line[1:]...)
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=") // what builds the tests is enough
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(line, " "), err, out)
+		}
+	}
+	if _, err := os.Stat("mine"); err != nil {
+		t.Error(err)
+	}
+}

@@ -101,6 +101,7 @@ func TestAgentsDocHasNoCodeWithoutATest(t *testing.T) {
 		`{"type":"task_update"`, `"type":"protocol","version":1`, // TestAgentsDocFrames
 		`{"type":"start","protocol":1,"thread_id":"t1"`, // TestAgentsDocStartLine
 		"#!/bin/bash", "translate.sh", // TestAgentsDocTranslation
+		"go work init", // TestAgentsDocModule
 		"POST /turn",                                          // TestAgentsDocWebhookExchange
 		"def verify(", "function verify(", `"demo":{"frames"`, // TestAgentsDocVerifiers, TestAgentsDocDemo
 	}

@@ -87,6 +87,7 @@ func TestAgentErrorsNameTheAgentAndItsField(t *testing.T) {
 		{"duration", "agents: [{name: a, type: demo, coalesce_for: 5}]", nil, []string{"agents[0].coalesce_for"}},
 		{"duration without unit", "agents: [{name: a, type: demo, coalesce_for: '5'}]", nil, []string{"agents[0]", "duration", "50ms"}},
 		{"default that is not there", "agents: [{name: fast, type: demo}]", []string{"--agent", "fats"}, []string{"agent:", `"fats"`, "did you mean fast?"}},
+		{"a type that needs the list", "agents: [{name: a, type: demo}]", []string{"--agent", "openai"}, []string{"agent: openai", "list agents", "--config"}},
 	}
 	for _, row := range rows {
 		_, err := loadWith(t, append([]string{"--config", configFile(t, "turnlog.yaml", row.file)}, row.args...), nil)

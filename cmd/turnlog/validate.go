@@ -115,6 +115,8 @@ func (c *Config) relationRules() []rule {
 func (c *Config) agentRules() []rule {
 	names := c.agentNames()
 	return []rule{
+		{!slices.Contains(names, c.Agent.Name) && (c.Agent.Name == agentOpenAI || c.Agent.Name == agentWebhook), fmt.Sprintf(
+			"agent: %s needs settings that only the list agents of the file can hold (turnlog serve --config turnlog.yaml; docs/agents.md)", c.Agent.Name)},
 		{!slices.Contains(names, c.Agent.Name), fmt.Sprintf("agent: there is no agent %q%s; use demo, command, or a name of the list agents in the file",
 			c.Agent.Name, suggestion(c.Agent.Name, append(names, agentDemo, agentCommand)))},
 		{c.Agent.Name == agentCommand && len(c.Agent.Command) == 0 && !c.listed(agentCommand),
