@@ -95,13 +95,13 @@ func askAndHear(t *testing.T, n *testNode, thread, content string) (string, map[
 // TestAgentsDocHasNoCodeWithoutATest: a block that is added must be run here.
 func TestAgentsDocHasNoCodeWithoutATest(t *testing.T) {
 	tested := []string{
-		"go build", "-- python3 mine.py", "json.loads(sys.stdin.readline())", // TestAgentsDocFiveMinutes
+		"go build -o", "-- python3 mine.py", "json.loads(sys.stdin.readline())", // TestAgentsDocFiveMinutes
 		"name: assistant", "name: local", "inputs: true", // TestAgentsDocConfigurations
 		"examples/command/agent.py",                              // TestAgentsDocCommands
 		`{"type":"task_update"`, `"type":"protocol","version":1`, // TestAgentsDocFrames
 		`{"type":"start","protocol":1,"thread_id":"t1"`, // TestAgentsDocStartLine
 		"#!/bin/bash", "translate.sh", // TestAgentsDocTranslation
-		"go work init", // TestAgentsDocModule
+		"go work init",                                        // TestAgentsDocModule
 		"POST /turn",                                          // TestAgentsDocWebhookExchange
 		"def verify(", "function verify(", `"demo":{"frames"`, // TestAgentsDocVerifiers, TestAgentsDocDemo
 	}
@@ -119,7 +119,7 @@ func TestAgentsDocHasNoCodeWithoutATest(t *testing.T) {
 }
 
 func TestAgentsDocFiveMinutes(t *testing.T) {
-	build := shellWords(t, docCode(t, "sh", "go build"))
+	build := shellWords(t, docCode(t, "sh", "go build -o"))
 	if len(build) != 1 || strings.Join(build[0][:3], " ") != "go build -o" {
 		t.Fatalf("builds with %q", build)
 	}
