@@ -142,7 +142,7 @@ export function toMessage(f, epoch) {
  * @param {Transcript} t @param {Message} m @returns {Transcript}
  */
 function add(t, m) {
-  if (t.messages.some((old) => old.key === m.key && old.seq)) return t;
+  if (t.messages.some((old) => old.seq && identity(old) === m.key)) return t; // whatever its key: it may have been written here
   const local = m.id ? t.messages.find((old) => !old.seq && old.id === m.id) : undefined;
   const rest = local ? t.messages.filter((old) => old !== local) : t.messages;
   const at = rest.findIndex((old) => !old.seq);

@@ -72,6 +72,14 @@ test('what was written here survives a load of the history, unless it is in ther
   assert.equal(t.before, '3');
 });
 
+test('what was written here is shown once, when the history brings it before its turn_started', () => {
+  const local = transcript.written(transcript.empty, 't1', 'm1', 'hi');
+  const loaded = transcript.withHistory(local, [stored(1, 'user', 'hi', { id: 'm1' })], null, 'e1');
+  const t = play([started(1, { message: { id: 'm1', role: 'user', content: 'hi' } }), said(2, 'a'), finished(3)], loaded);
+  assert.deepEqual(view(t), [[1, 'hi'], [2, 'a']]);
+  assert.equal(t.messages[0].key, 'local/m1', 'it did not flicker');
+});
+
 test('another attempt that the history tells once is told once', () => {
   const t = transcript.withHistory(play([started(4, { attempt: 2 })]), [stored(1, 'user', 'hi')], null, 'e1');
   assert.deepEqual(view(t), [[1, 'hi']]);
