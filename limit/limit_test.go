@@ -75,6 +75,35 @@ func TestCommandsOfAUserAreBoundedAndComeBackWithTime(t *testing.T) {
 	})
 }
 
+func TestCallsUnderWayAreBoundedPerUser(t *testing.T) {
+	u := users(t, limit.Options{CallsPerUser: 2, ConnectionsPerUser: 1, CommandsPerSecond: 0.001, Burst: 1, Users: 32})
+	begin := func(name string, want bool) func() {
+		t.Helper()
+		end, ok := u.Begin(name)
+		if ok != want || ok != (end != nil) {
+			t.Fatalf("a call of %s: %v, want %v", name, ok, want)
+		}
+		return end
+	}
+	first := begin("ann", true)
+	second := begin("ann", true)
+	begin("ann", false)
+	begin("bob", true)
+	if _, err := u.Connect("ann"); err != nil { // connections are counted apart
+		t.Fatal(err)
+	}
+	first()
+	first() // again is harmless
+	begin("ann", true)
+	begin("ann", false)
+	for i := range 10_000 { // nobody with a call is forgotten for others
+		u.Allow(fmt.Sprint("user", i))
+	}
+	begin("ann", false)
+	second()
+	begin("ann", true)
+}
+
 func TestDisconnectingDoesNotRenewTheAllowance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := users(t, limit.Options{CommandsPerSecond: 1, Burst: 2})
@@ -193,6 +222,7 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	for name, o := range map[string]limit.Options{
 		"negative connections": {Connections: -1},
 		"negative per user":    {ConnectionsPerUser: -1},
+		"negative calls":       {CallsPerUser: -1},
 		"negative rate":        {CommandsPerSecond: -1},
 		"negative burst":       {Burst: -1},
 		"few users":            {Users: 1},

@@ -6,9 +6,10 @@ import "fmt"
 type Options struct {
 	Connections        int     // of all users (default 20,000)
 	ConnectionsPerUser int     // (default 1,000, or Connections when that is less)
+	CallsPerUser       int     // calls of one user that are carried out at once (default 64)
 	CommandsPerSecond  float64 // of one user (default 500)
 	Burst              int     // commands at once (default twice CommandsPerSecond, at least 1)
-	Users              int     // users kept that have no connection (default 65,536)
+	Users              int     // users kept that have no connection and no call (default 65,536)
 }
 
 func (o Options) withDefaults() Options {
@@ -17,6 +18,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ConnectionsPerUser == 0 {
 		o.ConnectionsPerUser = min(1_000, o.Connections)
+	}
+	if o.CallsPerUser == 0 {
+		o.CallsPerUser = 64
 	}
 	if o.CommandsPerSecond == 0 {
 		o.CommandsPerSecond = 500
@@ -34,6 +38,8 @@ func (o Options) validate() error {
 	switch {
 	case o.Connections < 1 || o.ConnectionsPerUser < 1:
 		return fmt.Errorf("limit: Connections and ConnectionsPerUser must be positive, not %d and %d", o.Connections, o.ConnectionsPerUser)
+	case o.CallsPerUser < 1:
+		return fmt.Errorf("limit: CallsPerUser must be positive, not %d", o.CallsPerUser)
 	case !(o.CommandsPerSecond > 0) || o.CommandsPerSecond > 1e9 || o.Burst < 1:
 		return fmt.Errorf("limit: CommandsPerSecond and Burst must be positive, not %g and %d", o.CommandsPerSecond, o.Burst)
 	case o.Users < shards:

@@ -6,44 +6,60 @@ import (
 	"time"
 )
 
+// kind is what a user holds for a while.
+type kind int
+
+const (
+	connection kind = iota
+	call
+	kinds
+)
+
+// most is how many of a kind one user may hold.
+func (o Options) most(k kind) int {
+	return [kinds]int{connection: o.ConnectionsPerUser, call: o.CallsPerUser}[k]
+}
+
 // user is what is known of one user. The allowance is kept as the time at which
 // it is whole again, so that nothing has to be refilled.
 type user struct {
-	connections int
-	whole       time.Duration // since the origin of Users
+	holds [kinds]int
+	whole time.Duration // since the origin of Users
 }
+
+// loose reports whether the user holds nothing.
+func (u user) loose() bool { return u.holds == [kinds]int{} }
 
 // shard holds some of the users.
 type shard struct {
 	mu    sync.Mutex
 	users map[string]user
-	loose int           // users without connections
+	loose int           // users who hold nothing
 	swept time.Duration // when the shard was last searched for users to forget
 }
 
-func (s *shard) connect(u *Users, name string) bool {
+func (s *shard) take(u *Users, name string, k kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.users[name]
-	if known.connections >= u.opts.ConnectionsPerUser {
+	if known.holds[k] >= u.opts.most(k) {
 		return false
 	}
 	if !ok {
 		name = strings.Clone(name)
-	} else if known.connections == 0 {
+	} else if known.loose() {
 		s.loose--
 	}
-	known.connections++
+	known.holds[k]++
 	s.users[name] = known
 	return true
 }
 
-func (s *shard) disconnect(u *Users, name string) {
+func (s *shard) give(u *Users, name string, k kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.users[name]
-	known.connections--
-	if known.connections > 0 {
+	if known.holds[k]--; !known.loose() {
 		s.users[name] = known
 		return
 	}
@@ -53,7 +69,7 @@ func (s *shard) disconnect(u *Users, name string) {
 	}
 }
 
-func (s *shard) take(u *Users, name string, now time.Duration) bool {
+func (s *shard) spend(u *Users, name string, now time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.users[name]
@@ -70,7 +86,7 @@ func (s *shard) take(u *Users, name string, now time.Duration) bool {
 	return true
 }
 
-// keepLocked remembers a user without connections, and forgets another one
+// keepLocked remembers a user who holds nothing, and forgets another one
 // when there is no room.
 func (s *shard) keepLocked(u *Users, name string, known user, now time.Duration) {
 	if s.loose >= u.opts.Users/shards {
@@ -89,7 +105,7 @@ func (s *shard) makeRoomLocked(u *Users, now time.Duration) {
 	if now-s.swept >= u.ahead/2+u.every || s.swept == 0 {
 		s.swept = now
 		for name, known := range s.users {
-			if known.connections == 0 && known.whole <= now {
+			if known.loose() && known.whole <= now {
 				delete(s.users, name)
 				s.loose--
 			}
@@ -101,7 +117,7 @@ func (s *shard) makeRoomLocked(u *Users, now time.Duration) {
 	rested, seen := "", 0
 	var whole time.Duration
 	for name, known := range s.users {
-		if known.connections > 0 {
+		if !known.loose() {
 			continue
 		}
 		if seen == 0 || known.whole < whole {

@@ -44,20 +44,38 @@ func (u *Users) Connect(name string) (release func(), err error) {
 		u.connections.Add(-1)
 		return nil, ErrConnections
 	}
-	s := u.shardOf(name)
-	if !s.connect(u, name) {
+	give, ok := u.hold(name, connection)
+	if !ok {
 		u.connections.Add(-1)
 		return nil, ErrUserConnections
 	}
-	name = strings.Clone(name) // the request it came in with is bigger
 	return sync.OnceFunc(func() {
-		s.disconnect(u, name)
+		give()
 		u.connections.Add(-1)
 	}), nil
 }
 
+// Begin counts a call of a user as under way until end is called (again is harmless);
+// false when there are too many.
+func (u *Users) Begin(name string) (end func(), ok bool) {
+	give, ok := u.hold(name, call)
+	if !ok {
+		return nil, false
+	}
+	return sync.OnceFunc(give), true
+}
+
+func (u *Users) hold(name string, k kind) (give func(), ok bool) {
+	s := u.shardOf(name)
+	if !s.take(u, name, k) {
+		return nil, false
+	}
+	name = strings.Clone(name) // the request it came in with is bigger
+	return func() { s.give(u, name, k) }, true
+}
+
 // Allow takes one command from the user's allowance; false when there is none left.
-func (u *Users) Allow(name string) bool { return u.shardOf(name).take(u, name, u.now()) }
+func (u *Users) Allow(name string) bool { return u.shardOf(name).spend(u, name, u.now()) }
 
 // Connections returns how many connections are counted.
 func (u *Users) Connections() int { return int(u.connections.Load()) }
