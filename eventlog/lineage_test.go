@@ -285,22 +285,3 @@ func TestHistoryWithoutLineageIsOneRoundTrip(t *testing.T) {
 		t.Errorf("enough rows of its own: %d round trips", n)
 	}
 }
-
-func BenchmarkHistoryWithoutLineage(b *testing.B) {
-	log, rdb := openLog(b, redistest.Start(b), eventlog.Options{})
-	w := &world{TB: b, log: log, rdb: rdb}
-	th := w.thread()
-	w.say(th, "a")
-	for name, read := range map[string]func() ([]eventlog.Message, error){
-		"own rows": func() ([]eventlog.Message, error) { return log.Messages(b.Context(), th, 0, 100) },
-		"history":  func() ([]eventlog.Message, error) { return log.History(b.Context(), th, 0, 100) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if rows, err := read(); err != nil || len(rows) != 2 {
-					b.Fatal(rows, err)
-				}
-			}
-		})
-	}
-}
