@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second // generous: the machine may be busy
 
 type object = map[string]any
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,33 +14,48 @@ import (
 	"turnlog/internal/netproxy"
 )
 
-// storm breaks networks at random moments and in random ways until it is stopped.
-func (w *world) storm(rnd *rand.Rand) (stop func() (faults int)) {
+// storm breaks networks at random moments and in random ways until it is stopped. After each
+// fault it waits for progress, so that there is some on a machine that is busy.
+func (w *world) storm(rnd *rand.Rand, progress func() int) (stop func() (faults int)) {
 	quit := make(chan struct{})
+	pause := func(d time.Duration) (stopped bool) {
+		select {
+		case <-quit:
+			return true
+		case <-time.After(d):
+			return false
+		}
+	}
 	var raging sync.WaitGroup
 	faults := 0
 	raging.Go(func() {
-		for {
-			select {
-			case <-quit:
-				w.all(func(p *netproxy.Proxy) { p.CutAfter(nil); p.Resume() })
-				return
-			case <-time.After(time.Duration(20+rnd.IntN(130)) * time.Millisecond):
-			}
+		for !pause(time.Duration(rnd.IntN(100)) * time.Millisecond) {
 			faults++
-			switch bytes := int64(rnd.IntN(6000)); rnd.IntN(6) {
+			switch bytes := int64(rnd.IntN(6000)); rnd.IntN(12) {
 			case 0: // the next connections break in the middle of something
-				w.all(func(p *netproxy.Proxy) { p.CutAfter(func(int) int64 { return bytes }) })
+				var n atomic.Int32
+				w.all(func(p *netproxy.Proxy) {
+					p.CutAfter(func(int) int64 {
+						if n.Add(1) > 4 {
+							return -1
+						}
+						return bytes
+					})
+				})
 				w.cut()
 			case 1:
 				w.all((*netproxy.Proxy).HalfOpen)
 			case 2:
 				w.all((*netproxy.Proxy).BlackHole)
+				pause(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+				w.all((*netproxy.Proxy).Resume)
 			default:
-				w.all(func(p *netproxy.Proxy) { p.CutAfter(nil); p.Resume() })
 				w.cut()
 			}
+			for before := progress(); progress() == before && !pause(time.Millisecond); {
+			}
 		}
+		w.all(func(p *netproxy.Proxy) { p.CutAfter(nil); p.Resume() })
 	})
 	return func() int {
 		close(quit)
@@ -55,8 +71,8 @@ func TestB10_B110_B114_RandomFaultsOverManyTurnsLoseNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	w := newWorld(t, nil)
 	see := newWitness()
-	c := w.dial(client.Options{Handler: see.handler(), Silence: time.Second, DialTimeout: time.Second})
-	stop := w.storm(rand.New(rand.NewPCG(seed, 0)))
+	c := w.dial(client.Options{Handler: see.handler(), Silence: 2 * time.Second, DialTimeout: 2 * time.Second})
+	stop := w.storm(rand.New(rand.NewPCG(seed, 0)), see.progress)
 	wants := make([][]string, threads) // by thread, what user and agent said
 	turnIDs := make([][]string, threads)
 	var talking sync.WaitGroup

@@ -17,6 +17,7 @@ type witness struct {
 	outcomes map[string]string
 	partial  map[string]bool // turns whose beginning is left to the history
 	online   int             // connections
+	frames   int             // numbered ones
 	lost     []error
 }
 
@@ -45,6 +46,7 @@ func (w *witness) frame(f client.Frame) {
 		w.wrong = append(w.wrong, fmt.Sprintf("%s: %d came, want %d", f.ThreadID, f.Seq, want))
 	}
 	w.next[f.ThreadID] = f.Seq + 1
+	w.frames++
 	var v struct{ Content any }
 	if f.Type == "chunk" && f.Decode(&v) == nil {
 		s, _ := v.Content.(string)
@@ -76,6 +78,12 @@ func (w *witness) connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.online
+}
+
+func (w *witness) progress() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.frames
 }
 
 func (w *witness) losses() int {
