@@ -50,6 +50,11 @@ type Entry struct {
 	Version string
 }
 
+// callLimits is what Sockets.Limits may have besides: *limit.Users does.
+type callLimits interface {
+	Begin(user string) (end func(), ok bool)
+}
+
 const (
 	defaultLease       = 10 * time.Second
 	defaultHeartbeat   = 3 * time.Second
@@ -80,6 +85,9 @@ func (o Options) withDefaults() Options {
 	if limits := o.Sockets.Limits; limits != nil {
 		if o.API.Allow == nil {
 			o.API.Allow = limits.Allow
+		}
+		if calls, ok := limits.(callLimits); ok && o.API.Begin == nil {
+			o.API.Begin = calls.Begin
 		}
 		if o.API.Events.Connect == nil {
 			o.API.Events.Connect = limits.Connect

@@ -30,6 +30,10 @@ type APIOptions struct {
 	// Allow tells whether the user may make one more call now; false: 429. nil = always.
 	Allow func(user string) bool
 
+	// Begin counts a call of the user until end is called; false: 429. Event streams count
+	// as connections instead. nil = as many at once as come.
+	Begin func(user string) (end func(), ok bool)
+
 	Events EventsOptions
 
 	Logger  *slog.Logger // default: discards
@@ -60,6 +64,9 @@ func (o APIOptions) withDefaults() APIOptions {
 	}
 	if o.Allow == nil {
 		o.Allow = func(string) bool { return true }
+	}
+	if o.Begin == nil {
+		o.Begin = func(string) (func(), bool) { return func() {}, true }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -6,6 +6,9 @@ import (
 	"turnlog/httpapi/internal/call"
 )
 
+// eventsPath is where event streams are.
+const eventsPath = "/v1/threads/{id}/events"
+
 // route is one call of the API.
 type route struct {
 	method, path string
@@ -22,7 +25,7 @@ func (a *API) routes() []route {
 		{"PATCH", "/v1/threads/{id}", a.patchThread},
 		{"DELETE", "/v1/threads/{id}", a.deleteThread},
 		{"POST", "/v1/threads/{id}/turns", a.submit},
-		{"GET", "/v1/threads/{id}/events", a.events.serve},
+		{"GET", eventsPath, a.events.serve},
 		{"GET", "/v1/threads/{id}/frames", a.frames},
 		{"GET", "/v1/threads/{id}/messages", a.messages},
 		{"POST", "/v1/threads/{id}/stop", a.stop},
@@ -39,6 +42,9 @@ func (a *API) routes() []route {
 func (a *API) routed() http.Handler {
 	routes := []call.Route{{Method: "GET", Path: openAPIPath, Handler: a.calls.Handle(openAPI)}}
 	for _, r := range a.routes() {
+		if r.path != eventsPath {
+			r.handle = a.counted(r.handle)
+		}
 		routes = append(routes, call.Route{Method: r.method, Path: r.path, Handler: a.serve(r.handle)})
 	}
 	return a.calls.Mux(routes)

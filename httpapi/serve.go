@@ -26,3 +26,16 @@ func (a *API) serve(h handler) http.Handler {
 		return h(w, r, who)
 	})
 }
+
+// counted bounds how many calls of a user are under way: each may hold a body or a page of
+// some megabytes for as long as its client is slow.
+func (a *API) counted(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, who identity.Identity) error {
+		end, ok := a.opts.Begin(who.User)
+		if !ok {
+			return call.ErrTooFast
+		}
+		defer end()
+		return h(w, r, who)
+	}
+}
