@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,49 @@ func TestASilentConnectionIsReplaced(t *testing.T) {
 		}
 		if len(at) != 3 || at[1] != time.Minute || at[2] != 2*time.Minute {
 			t.Errorf("connected at %v, want every minute", at)
+		}
+	})
+}
+
+// TestAServerThatOnlyAnswersIsAsked: the client pings before it takes a connection for dead.
+func TestAServerThatOnlyAnswersIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		lab(t, 10*time.Minute, client.Options{}, func(context.Context) (client.Socket, error) {
+			dials++
+			s := newLabSocket(func(s *labSocket, m object) {
+				if m["type"] == "ping" {
+					s.say(object{"type": "pong"})
+				}
+			})
+			s.welcome(time.Now())
+			return s, nil
+		}, nil)
+		if dials != 1 {
+			t.Errorf("%d connections, want 1", dials)
+		}
+	})
+}
+
+func TestAResumeThatIsNeverAnsweredCostsTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var at []time.Duration
+		var servers sync.WaitGroup
+		lab(t, time.Minute, client.Options{}, func(context.Context) (client.Socket, error) {
+			at = append(at, time.Since(begin))
+			s := newLabSocket(func(*labSocket, object) {})
+			s.welcome(time.Now())
+			s.heartbeat(&servers)
+			return s, nil
+		}, func(c *client.Client) {
+			if err := c.Open("t", client.OpenOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		servers.Wait()
+		if len(at) != 2 || at[1] < 30*time.Second || at[1] > 46*time.Second {
+			t.Errorf("connected at %v, want again after 30 s and a beat", at)
 		}
 	})
 }

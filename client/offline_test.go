@@ -169,6 +169,20 @@ func TestB115_AClosedRequestEndsItsTool(t *testing.T) {
 	conn.quiet()
 }
 
+func TestB115_ARequestThatIsClosedBeforeItIsSeenDoesNotRun(t *testing.T) {
+	s := newFakeServer(t)
+	_, h := newEvents()
+	var runs atomic.Int32
+	tool := client.Tool{Name: "clock", Run: func(context.Context, client.Call) (any, error) { runs.Add(1); return nil, nil }}
+	_, conn := begin(t, s, client.Options{Handler: h, Tools: []client.Tool{tool}})
+	conn.send(frame("request_closed", 2, object{"request_id": "c1", "reason": "answered"}))
+	conn.send(frame("tool_call", 0, object{"tool_call_id": "c1", "name": "clock", "replayed": true}))
+	conn.quiet()
+	if runs.Load() != 0 {
+		t.Error("it ran")
+	}
+}
+
 func TestB115_APanickingToolAnswersWithAnError(t *testing.T) {
 	s := newFakeServer(t)
 	_, h := newEvents()
@@ -205,6 +219,21 @@ func TestB116_WithoutATokenSourceARefusalIsFinal(t *testing.T) {
 	defer cancel()
 	if _, err := client.Dial(ctx, s.url, client.Options{}); !errors.Is(err, client.ErrUnauthorized) {
 		t.Errorf("dial: %v, want ErrUnauthorized", err)
+	}
+}
+
+func TestB116_FreshTokensThatAreRefusedThreeTimesAreFinal(t *testing.T) {
+	s := newFakeServer(t)
+	s.refuse = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true }
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	asked := 0
+	c, err := client.New(s.url, client.Options{Token: func(context.Context) (string, error) { asked++; return "x", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(ctx); !errors.Is(err, client.ErrUnauthorized) || asked != 3 {
+		t.Errorf("after %d tokens: %v, want ErrUnauthorized after 3", asked, err)
 	}
 }
 
