@@ -2,6 +2,7 @@ package edge
 
 import (
 	"net/http"
+	"strings"
 
 	"turnlog/httpapi/problem"
 )
@@ -22,7 +23,7 @@ func (h *Handler) cross(w *recorder, r *http.Request) bool {
 		header.Add("Vary", "Origin")
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" {
+	if origin == "" && !(h.opts.Local && fromElsewhere(r)) {
 		return false
 	}
 	if len(r.Header.Values("Origin")) > 1 || !h.opts.Origins.Allow(origin, r.Host) {
@@ -43,4 +44,16 @@ func (h *Handler) cross(w *recorder, r *http.Request) bool {
 	header.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// fromElsewhere reports whether another site's page, or one of another port, sends a
+// request of an API as a picture, a script or a link. Browsers send no Origin with it, and
+// its page cannot read the answer, but an event stream changes things by being opened: it is
+// a viewer. With tokens such a request is nobody's.
+func fromElsewhere(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return api(r.URL.Path) || strings.HasPrefix(r.URL.Path, "/admin/")
+	}
+	return false
 }

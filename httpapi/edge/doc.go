@@ -5,8 +5,10 @@
 //
 // Origins. One matcher decides for WebSockets (wsapi.Options.Origin) and for HTTP.
 // Pages of the host they talk to are always allowed, others by the list, and
-// requests without an Origin header do not come from another site's page. A request
-// of an origin that is not allowed is refused with 403 before anything is done.
+// requests without an Origin header do not come from another site's page, apart from
+// pictures, scripts and links, which a node without authentication on loopback
+// refuses (Sec-Fetch-Site). A request of an origin that is not allowed is refused with
+// 403 before anything is done.
 // CORS answers never allow credentials: tokens travel in headers, which pages set
 // themselves, and no cookie means anything here.
 //

@@ -226,12 +226,41 @@ func TestB102_ANodeOnLoopbackAnswersToItsOwnNamesOnly(t *testing.T) {
 	}
 }
 
+// What a page embeds or links to comes without an Origin, and opening an event stream
+// raises a turn's policy and takes over its tool calls.
+func TestB102_ANodeOnLoopbackIsNotCalledByWhatAPageEmbeds(t *testing.T) {
+	local, other := open(t, edge.Options{Local: true}), open(t, edge.Options{})
+	for _, row := range []struct {
+		path, site string
+		status     int
+	}{
+		{"/v1/json/10", "", 200}, // no browser, or an old one
+		{"/v1/json/10", "none", 200},
+		{"/v1/json/10", "same-origin", 200},
+		{"/v1/json/10", "same-site", 403},
+		{"/v1/json/10", "cross-site", 403},
+		{"/admin/v1/turns", "cross-site", 403},
+		{"/healthz", "cross-site", 404}, // there is none behind this edge
+	} {
+		resp, body := local.do("GET", row.path, map[string]string{"Sec-Fetch-Site": row.site})
+		if resp.StatusCode != row.status || row.status == 403 && !strings.Contains(body, edge.CodeOrigin) {
+			t.Errorf("%s from %q: %d %s", row.path, row.site, resp.StatusCode, body)
+		}
+	}
+	if local.count(edge.CodeOrigin) != 3 {
+		t.Errorf("%d refusals counted", local.count(edge.CodeOrigin))
+	}
+	if resp, _ := other.do("GET", "/v1/json/10", map[string]string{"Sec-Fetch-Site": "cross-site"}); resp.StatusCode != 200 {
+		t.Errorf("with tokens: %d", resp.StatusCode) // a link to a page of messages, with its token
+	}
+}
+
 func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	plain, over := open(t, edge.Options{}), open(t, edge.Options{TLS: true})
 	for _, path := range []string{"/v1/json/10", "/v1/secret/x", "/nothing", "/v1/panic"} {
 		resp, _ := plain.do("GET", path, nil)
 		for name, want := range map[string]string{
-			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Strict-Transport-Security": "",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin", "Strict-Transport-Security": "",
 		} {
 			if got := resp.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", path, name, got)

@@ -13,6 +13,7 @@ func secure(h http.Header, tls bool) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin") // what is fetched by CORS is not concerned
 	h.Set("Content-Security-Policy", contentPolicy)
 	if tls {
 		h.Set("Strict-Transport-Security", aYear)
