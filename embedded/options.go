@@ -82,6 +82,9 @@ func (o Options) withDefaults() Options {
 	}
 	o.Drain.Timeout = max(o.Drain.Timeout, 0)
 	o.Drain.CloseSpread = min(max(o.Drain.CloseSpread, 0), o.Drain.Timeout)
+	if o.API.Room == nil {
+		o.API.Room = o.Sockets.Room
+	}
 	if limits := o.Sockets.Limits; limits != nil {
 		if o.API.Allow == nil {
 			o.API.Allow = limits.Allow

@@ -11,6 +11,7 @@ import (
 	"turnlog/eventlog"
 	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
+	"turnlog/limit"
 	"turnlog/session"
 )
 
@@ -33,6 +34,10 @@ type APIOptions struct {
 	// Begin counts a call of the user until end is called; false: 429. Event streams count
 	// as connections instead. nil = as many at once as come.
 	Begin func(user string) (end func(), ok bool)
+
+	// Room bounds the bytes of large bodies that arrive or are carried out at once; one
+	// that finds no room is refused with 429 or 503. nil = nothing is bounded.
+	Room *limit.Room
 
 	Events EventsOptions
 

@@ -6,6 +6,7 @@ import (
 	"turnlog/httpapi/edge"
 	"turnlog/httpapi/internal/call"
 	"turnlog/identity"
+	"turnlog/limit"
 )
 
 // handler carries out one call for an authenticated user. It either answers and
@@ -22,6 +23,12 @@ func (a *API) serve(h handler) http.Handler {
 		edge.SetUser(r.Context(), who.User)
 		if !a.opts.Allow(who.User) {
 			return call.ErrTooFast
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			body := limit.Body{ReadCloser: r.Body, Place: a.opts.Room.Place(who.User)}
+			defer body.Leave()
+			r = r.WithContext(r.Context()) // the server looks at its own request's body behind the answer
+			r.Body = body
 		}
 		return h(w, r, who)
 	})

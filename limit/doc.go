@@ -9,6 +9,10 @@
 // long run, and has no more than Options.CallsPerUser calls under way. The counts are
 // the node's own; n nodes allow n times as much.
 //
+// A Room bounds bytes: what messages and bodies of more than Free bytes take while they
+// arrive and are carried out, for all and for each user. What has no room is refused at
+// once and never waits, so that nobody's memory is held by a queue.
+//
 // Memory: a user without connections and calls whose allowance is whole again is
 // forgotten, because it is the same as a user never seen. Besides users with
 // connections or calls at most Options.Users are kept; when there are more the one with

@@ -3,6 +3,7 @@ package wsapi
 import (
 	"github.com/coder/websocket"
 
+	"turnlog/limit"
 	"turnlog/session"
 )
 
@@ -28,6 +29,8 @@ var (
 	closeSlow     = closing{code: 4008, reason: "too slow, resume", byServer: true}
 	closeSilent   = closing{code: 4008, reason: "silent for too long, resume"}
 	closeTrickle  = closing{code: 4008, reason: "a message took too long to arrive, resume", refusal: codeSlowSender}
+	closeNoRoom   = closing{code: websocket.StatusTryAgainLater, reason: limit.ErrRoom.Error(), byServer: true, refusal: codeRoom}
+	closeTooMuch  = closing{code: websocket.StatusTryAgainLater, reason: limit.ErrUserRoom.Error(), byServer: true, refusal: codeUserRoom}
 	closeFlood    = closing{code: websocket.StatusPolicyViolation, reason: "too many messages", refusal: codeFlood}
 	closeTooBig   = closing{code: websocket.StatusMessageTooBig, reason: "the message is too large", refusal: session.CodeTooLarge}
 	closeInternal = closing{code: websocket.StatusInternalError, reason: "internal error", byServer: true}

@@ -36,6 +36,10 @@
 // next one: one that was submitted to and has finished, else one that was
 // resumed and never ran.
 //
+// Messages of more than limit.Free bytes are counted against Options.Room from their
+// first byte until they were carried out; between two messages a connection keeps no
+// more than 4 KiB of the last one.
+//
 // Commands of a connection are carried out one after another by its reader.
 //
 // # Concurrency

@@ -80,7 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cork := &corkedWriter{ResponseWriter: w, stall: s.opts.StallLimit}
-	intake := s.newIntake()
+	intake := s.newIntake(id.User)
 	ws, err := websocket.Accept(cork, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the origin was checked above

@@ -35,6 +35,8 @@ const (
 	codeOrigin          = edge.CodeOrigin
 	codeConnections     = "too_many_connections"
 	codeUserConnections = "too_many_connections_of_user"
+	codeRoom            = problem.CodeRoom
+	codeUserRoom        = problem.CodeUserRoom
 	codeFlood           = "flood"
 	codeSlowSender      = problem.CodeSlowSender
 )

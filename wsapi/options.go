@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"turnlog/limit"
 )
 
 // Options configures a Server. Zero values mean the defaults.
@@ -28,6 +30,10 @@ type Options struct {
 
 	// Limits bound what users take of the node, across connections. nil = nothing is bounded.
 	Limits Limits
+
+	// Room bounds the bytes of large messages that arrive or are carried out at once; one
+	// that finds no room closes its connection with 1013. nil = nothing is bounded.
+	Room *limit.Room
 
 	// Origin reports whether a browser page of this origin may connect. nil =
 	// pages of the same host only. Requests without an Origin header are not asked about.

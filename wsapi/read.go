@@ -7,6 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"turnlog/limit"
 	"turnlog/wsapi/pack"
 )
 
@@ -18,11 +19,18 @@ const replyPatience = 10 * time.Second
 
 // read handles the client's messages one after the other until the connection ends.
 func (c *conn) read() {
+	defer c.intake.forget()
 	for c.out.why() == nil {
+		c.intake.forget() // before it waits for the next one, however long
 		typ, message, err := c.receive()
 		if err != nil {
-			if errors.Is(err, websocket.ErrMessageTooBig) {
+			switch {
+			case errors.Is(err, websocket.ErrMessageTooBig):
 				c.shut(closeTooBig)
+			case errors.Is(err, limit.ErrRoom):
+				c.shut(closeNoRoom)
+			case errors.Is(err, limit.ErrUserRoom):
+				c.shut(closeTooMuch)
 			}
 			return
 		}
@@ -44,10 +52,6 @@ func (c *conn) receive() (websocket.MessageType, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if c.intake.buf.Cap() > keepIntake {
-		c.intake.buf = bytes.Buffer{}
-	}
-	c.intake.buf.Reset()
 	c.intake.begin()
 	_, err = c.intake.buf.ReadFrom(metered{r, c.intake})
 	c.intake.end()
@@ -56,12 +60,18 @@ func (c *conn) receive() (websocket.MessageType, []byte, error) {
 
 // handle decodes one message and carries it out. Whatever is wrong with it is answered.
 func (c *conn) handle(binary bool, message []byte) {
-	text, err := decode(binary, message)
+	text, err := c.decode(binary, message)
 	if err != nil {
 		c.send(object(nil).text("error", "invalid_frame").text("message", err.Error()).end())
 		return
 	}
 	c.dispatch(text)
+}
+
+// decode waits for its turn when the message is large.
+func (c *conn) decode(binary bool, message []byte) ([]byte, error) {
+	defer c.intake.place.Work()()
+	return decode(binary, message)
 }
 
 // decode turns a message into JSON text of its own memory.

@@ -91,6 +91,7 @@ type LimitsConfig struct {
 	Connections          int
 	ConnectionsPerUser   int
 	CommandsPerSecond    int
+	ArrivingBytes        Bytes
 }
 
 // HTTPConfig says whose pages may call, and which proxies are believed.

@@ -43,6 +43,7 @@ func expose(options *embedded.Options, config Config, measured *metrics, logger 
 		return err
 	}
 	options.Sockets.Limits, options.Sockets.Origin = users, exposed.Origins.Allow
+	options.Sockets.Room = limit.NewRoom(int64(config.Limits.ArrivingBytes))
 	options.HTTP.Around = append(options.HTTP.Around, func(next http.Handler) http.Handler { return edge.New(next, exposed) })
 	return nil
 }
@@ -55,6 +56,8 @@ func (c *Config) edgeRules() []rule {
 	origins, originsErr := edge.ParseOrigins(c.HTTP.Origins)
 	_, proxiesErr := edge.ParseProxies(c.HTTP.TrustedProxies)
 	return []rule{
+		{c.Limits.ArrivingBytes < 4*c.Limits.InboundBytes, fmt.Sprintf("limits.arriving_bytes: %s is less than four times limits.inbound_bytes %s, so that one user's share would not hold one message; raise it to %s",
+			c.Limits.ArrivingBytes, c.Limits.InboundBytes, 4*c.Limits.InboundBytes)},
 		{originsErr != nil, fmt.Sprintf("http.origins: %v", originsErr)},
 		{proxiesErr != nil, fmt.Sprintf("http.trusted_proxies: %v", proxiesErr)},
 		{origins.Any() && !c.authenticates(), "http.origins: * would let every web page that somebody opens act as any user, since there is no authentication; name the origins"},

@@ -11,6 +11,7 @@ import (
 
 	"turnlog/eventlog"
 	"turnlog/httpapi/edge"
+	"turnlog/httpapi/problem"
 	"turnlog/reaper"
 	"turnlog/session"
 	"turnlog/wsapi"
@@ -204,7 +205,7 @@ func newSocketMetrics(m maker) socketMetrics {
 		refusals: m.counters("turnlog_refusals_total", "Handshakes, messages, commands and HTTP requests that were refused, by code (docs/protocol.md, section 2).", "code",
 			session.CodeBusy, session.CodeConflict, session.CodePolicyConflict, session.CodeQuota, session.CodeDraining, session.CodeUnavailable,
 			session.CodeTooLarge, session.CodeRateLimited, session.CodeUnknownAgent, session.CodeInvalid,
-			"too_many_connections", "too_many_connections_of_user", "flood", "slow_sender", edge.CodeOrigin, edge.CodeHost),
+			"too_many_connections", "too_many_connections_of_user", problem.CodeRoom, problem.CodeUserRoom, codeSockets, "flood", "slow_sender", edge.CodeOrigin, edge.CodeHost),
 	}
 }
 

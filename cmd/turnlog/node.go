@@ -103,7 +103,10 @@ func newNode(ctx context.Context, config Config, rdb *redis.Client, agents map[s
 		return nil, err
 	}
 	measured.gauges(n.Node)
+	door := &doorkeeper{most: int64(config.Limits.Connections) + spareConnections, refused: measured.sockets.Refused}
 	n.http = &http.Server{
+		ConnState:         door.look,
+		HTTP2:             http2Limits(),
 		Handler:           n.Handler(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,

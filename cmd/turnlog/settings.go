@@ -114,6 +114,8 @@ var settings = []setting{
 		danger: "without authentication everybody who names no user is the same one", at: func(c *Config) any { return &c.Limits.ConnectionsPerUser }},
 	{key: "limits.commands_per_second", preset: "500", unit: "commands per second", help: "commands and HTTP calls of one user on this node, in the long run; twice as many at once; more are refused as rate_limited",
 		at: func(c *Config) any { return &c.Limits.CommandsPerSecond }},
+	{key: "limits.arriving_bytes", preset: "256MiB", unit: "bytes", help: "what messages and bodies of more than 16 KiB may take together while they arrive and are carried out, a quarter of it for one user; more is refused with 429 or 503, and closes a socket with 1013",
+		danger: "a node needs up to three times as much memory for them; at least four times limits.inbound_bytes", at: func(c *Config) any { return &c.Limits.ArrivingBytes }},
 
 	{key: "http.origins", preset: "", unit: "list of origins", help: "web pages of other hosts that may connect and call, like https://app.example.com, https://*.example.com or http://localhost:*; pages of the same host always may",
 		danger: "* allows every page and needs authentication", at: func(c *Config) any { return &c.HTTP.Origins }},

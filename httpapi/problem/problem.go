@@ -25,6 +25,8 @@ const (
 	CodeNotAcceptable        = "not_acceptable"
 	CodeUnsupportedMediaType = "unsupported_media_type"
 	CodeTooLarge             = "too_large"
+	CodeRoom                 = "too_many_bytes"
+	CodeUserRoom             = "too_many_bytes_of_user"
 	CodeSlowSender           = "slow_sender"
 	CodeUnavailable          = "unavailable"
 	CodeInternal             = "internal"

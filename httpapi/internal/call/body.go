@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"turnlog/httpapi/problem"
+	"turnlog/limit"
 	"turnlog/wsapi/pack"
 )
 
@@ -32,6 +33,8 @@ func Object(w http.ResponseWriter, r *http.Request, most int64, optional bool, t
 		return nil, nil, &problem.Problem{
 			Status: http.StatusRequestTimeout, Code: problem.CodeSlowSender, Detail: "the body took too long to arrive", Retryable: true,
 		}
+	case errors.Is(err, limit.ErrRoom), errors.Is(err, limit.ErrUserRoom):
+		return nil, nil, err
 	case err != nil:
 		return nil, nil, &problem.Problem{Status: http.StatusBadRequest, Code: problem.CodeInvalidRequest, Detail: "the body could not be read to its end"}
 	case len(text) == 0 && optional:
@@ -41,6 +44,9 @@ func Object(w http.ResponseWriter, r *http.Request, most int64, optional bool, t
 		return nil, nil, &problem.Problem{
 			Status: http.StatusUnsupportedMediaType, Code: problem.CodeUnsupportedMediaType, Detail: "the body must be " + typeJSON,
 		}
+	}
+	if place, ok := r.Body.(limit.Body); ok {
+		defer place.Work()()
 	}
 	if err := pack.CheckJSON(text, pack.Limits{}); err != nil {
 		return nil, nil, problem.Invalid("body", sentence(err))

@@ -44,6 +44,8 @@ var failures = []struct {
 	{identity.ErrUnavailable, problem.Problem{Status: 503, Code: problem.CodeUnavailable, Detail: "authentication is not available", Retryable: true, RetryAfter: retrySoon}},
 	{limit.ErrUserConnections, problem.Problem{Status: 429, Code: "too_many_connections_of_user", Detail: limit.ErrUserConnections.Error(), Retryable: true, RetryAfter: retryLater}},
 	{limit.ErrConnections, problem.Problem{Status: 503, Code: "too_many_connections", Detail: limit.ErrConnections.Error(), Retryable: true, RetryAfter: retryLater}},
+	{limit.ErrUserRoom, problem.Problem{Status: 429, Code: problem.CodeUserRoom, Detail: limit.ErrUserRoom.Error(), Retryable: true, RetryAfter: retrySoon}},
+	{limit.ErrRoom, problem.Problem{Status: 503, Code: problem.CodeRoom, Detail: limit.ErrRoom.Error(), Retryable: true, RetryAfter: retrySoon}},
 	{eventlog.ErrBadID, problem.Problem{Status: 400, Code: problem.CodeInvalidRequest, Detail: "an id is empty, longer than 256 bytes when escaped, or not valid UTF-8"}},
 	{eventlog.ErrLineage, problem.Problem{Status: 400, Code: problem.CodeInvalidRequest, Detail: "the thread cannot continue, or branch off, the thread that was named"}},
 	{eventlog.ErrPolicyConflict, problem.Problem{Status: 409, Code: session.CodePolicyConflict, Detail: "on_disconnect cancel contradicts the policy of the thread or its kind"}},
