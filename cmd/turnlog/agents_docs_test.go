@@ -95,13 +95,13 @@ func askAndHear(t *testing.T, n *testNode, thread, content string) (string, map[
 // TestAgentsDocHasNoCodeWithoutATest: a block that is added must be run here.
 func TestAgentsDocHasNoCodeWithoutATest(t *testing.T) {
 	tested := []string{
-		"go build -o", "-- python3 mine.py", "json.loads(sys.stdin.readline())", // TestAgentsDocFiveMinutes
+		"go build -o", "bin/turnlog chat", "json.loads(sys.stdin.readline())", // TestAgentsDocFiveMinutes
 		"name: assistant", "name: local", "inputs: true", // TestAgentsDocConfigurations
 		"examples/command/agent.py",                              // TestAgentsDocCommands
 		`{"type":"task_update"`, `"type":"protocol","version":1`, // TestAgentsDocFrames
 		`{"type":"start","protocol":1,"thread_id":"t1"`, // TestAgentsDocStartLine
 		"#!/bin/bash", "translate.sh", // TestAgentsDocTranslation
-		"go work init",                                        // TestAgentsDocModule
+		"go work init", "http.server", // TestAgentsDocModule, TestAgentsDocBrowser
 		"POST /turn",                                          // TestAgentsDocWebhookExchange
 		"def verify(", "function verify(", `"demo":{"frames"`, // TestAgentsDocVerifiers, TestAgentsDocDemo
 	}
@@ -130,7 +130,7 @@ func TestAgentsDocFiveMinutes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 
-	lines := shellWords(t, docCode(t, "sh", "-- python3 mine.py"))
+	lines := shellWords(t, docCode(t, "sh", "bin/turnlog chat"))
 	mine := docCode(t, "python", "sys.stdin.readline()")
 	t.Chdir(t.TempDir())
 	writeFile(t, "mine.py", mine)
