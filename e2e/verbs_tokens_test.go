@@ -73,30 +73,30 @@ func (p *passes) good(t testing.TB, user string, more ...jwt.MapClaims) string {
 	return sign(t, jwt.SigningMethodRS256, p.key, claims(user, more...))
 }
 
-// bad are tokens for ann, one of every kind that must not be believed. Each differs
+// bad are tokens for ann with further claims, one of every kind that must not be believed. Each differs
 // from a good one in what its name says.
-func (p *passes) bad(t testing.TB) map[string]string {
+func (p *passes) bad(t testing.TB, more ...jwt.MapClaims) map[string]string {
 	t.Helper()
 	past, future := time.Now().Add(-time.Hour).Unix(), time.Now().Add(time.Hour).Unix()
 	_, strange, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := p.good(t, "ann")
+	good := p.good(t, "ann", more...)
 	parts := strings.Split(good, ".")
-	rsaKey := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodRS256, p.key, claims("ann", c)) }
+	rsaKey := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodRS256, p.key, claims("ann", append(more, c)...)) }
 	return map[string]string{
 		"none at all":              "",
 		"garbage":                  "garbage",
 		"three empty parts":        "..",
-		"another key":              sign(t, jwt.SigningMethodRS256, p.other, claims("ann")),
-		"another secret":           sign(t, jwt.SigningMethodHS256, []byte("a secret of somebody else, 32 bytes"), claims("ann")),
-		"another algorithm":        sign(t, jwt.SigningMethodRS512, p.key, claims("ann")),
-		"another kind of key":      sign(t, jwt.SigningMethodEdDSA, strange, claims("ann")),
-		"an unknown key id":        sign(t, jwt.SigningMethodRS256, p.other, claims("ann"), "kid", "unknown"),
-		"a key of its own":         sign(t, jwt.SigningMethodRS256, p.other, claims("ann"), "jku", "http://127.0.0.1:1/keys"),
-		"alg none":                 sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims("ann")),
-		"the public key as secret": sign(t, jwt.SigningMethodHS256, []byte(p.file), claims("ann")),
+		"another key":              sign(t, jwt.SigningMethodRS256, p.other, claims("ann", more...)),
+		"another secret":           sign(t, jwt.SigningMethodHS256, []byte("a secret of somebody else, 32 bytes"), claims("ann", more...)),
+		"another algorithm":        sign(t, jwt.SigningMethodRS512, p.key, claims("ann", more...)),
+		"another kind of key":      sign(t, jwt.SigningMethodEdDSA, strange, claims("ann", more...)),
+		"an unknown key id":        sign(t, jwt.SigningMethodRS256, p.other, claims("ann", more...), "kid", "unknown"),
+		"a key of its own":         sign(t, jwt.SigningMethodRS256, p.other, claims("ann", more...), "jku", "http://127.0.0.1:1/keys"),
+		"alg none":                 sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims("ann", more...)),
+		"the public key as secret": sign(t, jwt.SigningMethodHS256, []byte(p.file), claims("ann", more...)),
 		"expired":                  rsaKey(jwt.MapClaims{"exp": past}),
 		"without an end":           rsaKey(jwt.MapClaims{"exp": nil}),
 		"not yet valid":            rsaKey(jwt.MapClaims{"nbf": future}),
@@ -107,7 +107,7 @@ func (p *passes) bad(t testing.TB) map[string]string {
 		"nobody":                   rsaKey(jwt.MapClaims{"sub": nil}),
 		"a number for a name":      rsaKey(jwt.MapClaims{"sub": 7}),
 		"no signature":             parts[0] + "." + parts[1] + ".",
-		"the signature of another": parts[0] + "." + parts[1] + "." + strings.Split(p.good(t, "bob"), ".")[2],
+		"the signature of another": parts[0] + "." + parts[1] + "." + strings.Split(p.good(t, "bob", more...), ".")[2],
 		"too long":                 rsaKey(jwt.MapClaims{"fill": strings.Repeat("x", 9<<10)}),
 	}
 }
