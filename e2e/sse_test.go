@@ -262,3 +262,17 @@ func TestB80_AStreamGoesOnAfterItsNodeWasKilled(t *testing.T) {
 		t.Errorf("text of %d bytes, want %d", len(got), len(wire.DemoText(frames, 0)))
 	}
 }
+
+// header reads up to the stream's header.
+func (s *stream) header() wire.Object {
+	s.t.Helper()
+	for {
+		_, f, err := s.next()
+		if err != nil {
+			s.t.Fatalf("no header: %v", err)
+		}
+		if f["type"] == "chat_resumed" {
+			return f
+		}
+	}
+}

@@ -84,7 +84,9 @@ func (p *passes) bad(t testing.TB, more ...jwt.MapClaims) map[string]string {
 	}
 	good := p.good(t, "ann", more...)
 	parts := strings.Split(good, ".")
-	rsaKey := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodRS256, p.key, claims("ann", append(more, c)...)) }
+	rsaKey := func(c jwt.MapClaims) string {
+		return sign(t, jwt.SigningMethodRS256, p.key, claims("ann", append(more, c)...))
+	}
 	return map[string]string{
 		"none at all":              "",
 		"garbage":                  "garbage",

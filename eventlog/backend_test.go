@@ -81,6 +81,11 @@ func TestB106_TurnsCanBeEndedWhenMemoryIsFull(t *testing.T) {
 			t.Fatalf("begin (%s): %v", busy, err)
 		}
 	}
+	for _, th := range []eventlog.Thread{w.thread(), ended} {
+		if err := log.SetThread(t.Context(), th, eventlog.ThreadMeta{Title: "more"}); !errors.Is(err, eventlog.ErrOutOfMemory) {
+			t.Fatalf("metadata: %v", err)
+		}
+	}
 	if d := difference(before, dump(w, rdb)); d != "" {
 		t.Fatalf("refused turns left:\n%s", d)
 	}

@@ -8,6 +8,7 @@
 -- Returns  'ok' | 'conflict' | {'lineage', 'cycle' | 'exists'}: nothing was written
 --
 -- Invariants: kind and policy of the thread continued, and the lineage, are taken when this one is created, never later.
+-- The first write is one that Redis refuses when memory is full.
 local K, cfg, now = thread_keys(KEYS[1]), cfg_parse(ARGV[1]), now_ms()
 local title, kind, kind_policy, policy, continues, branch = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local parent = continues ~= '' and continues or branch
@@ -33,6 +34,7 @@ if kind ~= '' then st.kind, st.kind_policy = kind, kind_policy end
 if policy ~= '' then st.thread_policy = policy end
 if policy == 'cancel' and st.kind_policy == 'preserve' then return {'conflict'} end
 if fresh then
+  redis.call('HSET', K.state, 'created_at', num(now))
   redis.call('DEL', K.state)
   redis.call('HSET', K.state, 'created_at', num(now))
   if continues ~= '' then redis.call('HSET', K.state, 'continues', continues) end
