@@ -100,6 +100,9 @@ func (f *form) answers(kind string) {
 	switch kind {
 	case "tool_call":
 		f.flag("ok")
+		if _, result := f.fields["result"]; !result && f.given("ok") == nil && f.given("error") == nil {
+			f.wrong("ok", "is required, or result or error")
+		}
 	case "tool_approval":
 		f.decision("allow", "allow_for_chat", "deny")
 	case "plan_approval":

@@ -253,6 +253,7 @@ func TestAnswers_GoToTheRequestThatTheyName(t *testing.T) {
 		}
 		for body, field := range map[string]string{
 			`{}`: "request_id", `{"request_id":"a","tool_call_id":"b"}`: "tool_call_id", `{"request_id":7}`: "request_id", `{"tool_call_id":"` + id + `","ok":7}`: "ok",
+			`{"tool_call_id":"` + id + `"}`: "ok", `{"tool_call_id":"` + id + `","decision":"allow"}`: "ok", `{"tool_call_id":"` + id + `","ok":null,"error":null}`: "ok",
 		} {
 			wantField(n, n.want(400, "POST", "/v1/threads/t/answers", body), field)
 		}
