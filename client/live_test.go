@@ -32,15 +32,15 @@ func TestB111_ATurnThatEndedAndExpiredWhileAwayIsInTheHistory(t *testing.T) {
 	request := await(t, requests, "the request")
 	w.all((*netproxy.Proxy).Refuse)
 	w.cut()
-	page := client.Page{}
-	direct := w.dialDirect(client.Options{})
+	seen := newWitness()
+	direct := w.dialDirect(client.Options{Handler: seen.handler()})
+	if err := direct.Open("t", client.OpenOptions{Full: true}); err != nil {
+		t.Fatal(err)
+	}
 	if err := direct.Approve(request.ID, client.Allow); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the end of the turn", func() bool {
-		page, err = direct.Messages(t.Context(), "t", "", 0)
-		return err == nil && len(page.Messages) == 2
-	})
+	until(t, "the end of the turn", func() bool { return seen.outcome(turn) == "completed" })
 	w.redis.FastForward(6 * time.Minute) // replay.retention and more
 	if !c.Thread("t").Busy {
 		t.Error("idle before it can know")
@@ -52,7 +52,7 @@ func TestB111_ATurnThatEndedAndExpiredWhileAwayIsInTheHistory(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	until(t, "idle", func() bool { return !c.Thread("t").Busy })
-	page, err = c.Messages(t.Context(), "t", "", 0)
+	page, err := c.Messages(t.Context(), "t", "", 0)
 	if err != nil || len(page.Messages) != 2 || page.Next != "" {
 		t.Fatalf("%+v, %v", page, err)
 	}

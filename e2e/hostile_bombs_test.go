@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e_test
 
 import (
@@ -72,7 +74,7 @@ var hostileBombs = []attack{
 	bomb("JSON, deep", 2, "refused", opText, bytes.Repeat([]byte("["), 500_000)),
 	bomb("JSON, many", 2, "refused", opText, []byte("["+strings.Repeat("0,", 450_000)+"0]")),
 	posted("JSON body, deep", "HTTP 400", strings.Repeat(`{"a":`, 100_000)),
-	posted("gzip body", "HTTP 400", gzipped(strings.Repeat(" ", 64<<20)), "Content-Encoding", "gzip"),
+	posted("gzip body", "HTTP 400", strings.Repeat(gzipped(strings.Repeat(" ", 1<<20)), 64), "Content-Encoding", "gzip"),
 	posted("many tools", "HTTP 400", `{"content":"x","tools":[`+strings.Repeat(`{"name":"t"},`, 30_000)+`{"name":"t"}]}`),
 	posted("large body", "HTTP 413", `{"content":"`+strings.Repeat("x", 2<<20)+`"}`),
 	{

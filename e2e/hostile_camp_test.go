@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e_test
 
 import (
@@ -18,6 +20,12 @@ import (
 
 // hostileCamp is the word that turns the test program into that of the attackers.
 const hostileCamp = "hostile-camp"
+
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == hostileCamp {
+		os.Exit(camp(os.Args[2]))
+	}
+}
 
 // target is what the camp is told.
 type target struct {

@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e_test
 
 import (

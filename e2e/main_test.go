@@ -34,9 +34,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == providerClient {
 		os.Exit(askProvider(os.Args[2]))
 	}
-	if len(os.Args) > 2 && os.Args[1] == hostileCamp {
-		os.Exit(camp(os.Args[2]))
-	}
 	if len(os.Args) > 5 && os.Args[1] == goNode {
 		os.Exit(runGoNode(os.Args[2:]))
 	}

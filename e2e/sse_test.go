@@ -46,6 +46,9 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// escaped is a thread's id in a path; dots alone would lead elsewhere.
+func escaped(thread string) string { return strings.ReplaceAll(url.PathEscape(thread), ".", "%2E") }
+
 // events opens a stream on node i that is cut after so many bytes.
 func (p *place) events(t testing.TB, i int, user, thread, query, resume string, cutAt int) *stream {
 	t.Helper()
@@ -58,7 +61,7 @@ func (p *place) events(t testing.TB, i int, user, thread, query, resume string, 
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	s := &stream{t: t, conn: conn, left: cutAt}
 	fmt.Fprintf(conn, "GET /v1/threads/%s/events?user=%s&%s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nAccept-Encoding: gzip\r\n",
-		url.PathEscape(thread), user, query, n.addr)
+		escaped(thread), user, query, n.addr)
 	if resume != "" {
 		fmt.Fprintf(conn, "Last-Event-ID: %s\r\n", resume)
 	}

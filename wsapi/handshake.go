@@ -58,7 +58,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.deny(w, r, denied{http.StatusServiceUnavailable, session.CodeDraining, "this node is shutting down, connect again", retryAfter})
 		return
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !s.opts.Origin(origin, r.Host) {
+	if origin := r.Header.Get("Origin"); origin != "" && (len(r.Header.Values("Origin")) > 1 || !s.opts.Origin(origin, r.Host)) {
 		s.deny(w, r, denied{http.StatusForbidden, codeOrigin, "this origin is not allowed", 0})
 		return
 	}
